@@ -1,0 +1,131 @@
+//! `repo`: what is cloned, at which reference, to where; and the steps in its block.
+
+use super::{Fields, Prebuild, Reader};
+use crate::check;
+use crate::code;
+use crate::diag::Diagnostic;
+use crate::graph::{Folder, Reference, Repo, RepoSource};
+use crate::span::Spanned;
+use crate::table::Place;
+use crate::tree::Node;
+use crate::url;
+use crate::value;
+
+impl Reader<'_> {
+    pub(super) fn repo(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        let repo = self.repo_alone(node);
+        let folder = match &repo {
+            Some(Repo {
+                path: Some(path), ..
+            }) => Folder::Workspace(path.clone()),
+            _ => Folder::Repo(prebuild.repos.len()),
+        };
+        prebuild.repos.extend(repo);
+        for child in node.children.iter().flatten() {
+            // `run` is the one statement of a repository's block.
+            if check::statement(child, Place::Repo, self.text, self.found).is_some() {
+                prebuild.steps.extend(self.step(child, Some(&folder)));
+            }
+        }
+    }
+
+    fn repo_alone(&mut self, node: &Node) -> Option<Repo> {
+        let fields = Fields(node);
+        let reference = self.reference(node);
+        let auth = fields.property("auth");
+        let auth = auth.filter(|auth| self.take(auth, value::secret_name).is_some());
+        let depth = self
+            .parsed(node, "depth", |text| value::count(text, 0))
+            .unwrap_or(1);
+        let submodules = self
+            .parsed(node, "submodules", value::truth)
+            .unwrap_or(true);
+        let lfs = self.parsed(node, "lfs", value::truth).unwrap_or(true);
+        let stated = fields.property("path");
+        let stated = stated.filter(|path| self.take(path, value::relative_path).is_some());
+        let source = self.source(&fields.argument(0)?)?;
+        let path = match (stated, &source.value) {
+            (Some(path), _) => Some(path.value),
+            _ if fields.value("path").is_some() => None,
+            (None, RepoSource::Url(url)) => Some(self.default_path(url, &source)?),
+            (None, RepoSource::Disk(_)) => None,
+        };
+        Some(Repo {
+            source,
+            reference,
+            path,
+            auth,
+            depth,
+            submodules,
+            lfs,
+            span: node.span,
+        })
+    }
+
+    fn source(&mut self, text: &Spanned<String>) -> Option<Spanned<RepoSource>> {
+        let is_relative = |prefix: &str| text.starts_with(prefix);
+        let source = if matches!(text.as_str(), "." | "..")
+            || ["./", "../"].iter().any(|p| is_relative(p))
+        {
+            self.take(text, disk)?
+        } else {
+            RepoSource::Url(self.take(text, url::normalise)?)
+        };
+        Some(Spanned::new(source, text.span))
+    }
+
+    fn default_path(&mut self, url: &str, source: &Spanned<RepoSource>) -> Option<String> {
+        let last = url::last_segment(url);
+        if value::relative_path(last).is_ok() {
+            return Some(last.to_owned());
+        }
+        let message = "the URL's last part cannot be the clone's folder";
+        self.found.push(
+            Diagnostic::error(
+                code::PATH_ESCAPES,
+                source.span,
+                message,
+                "nothing to name it by",
+            )
+            .help("say where it lands, with path=DIR"),
+        );
+        None
+    }
+
+    /// At most one of `branch`, `tag` and `commit`.
+    fn reference(&mut self, node: &Node) -> Option<Spanned<Reference>> {
+        let is_reference = |key: &str| matches!(key, "branch" | "tag" | "commit");
+        let mut stated = node.properties.iter().filter(|p| is_reference(&p.key));
+        let first = stated.next()?;
+        if let Some(second) = stated.find(|p| p.key.value != first.key.value) {
+            let message = format!("both `{}` and `{}`", first.key.value, second.key.value);
+            self.found.push(
+                Diagnostic::error(
+                    code::DUPLICATE_PROPERTY,
+                    second.span(),
+                    message,
+                    "a second reference",
+                )
+                .and(first.span(), "the first")
+                .help("a repository has one of branch, tag and commit"),
+            );
+        }
+        let text = Fields(node).property(&first.key)?;
+        let reference = match first.key.as_str() {
+            "branch" => self.take(&text, |text| value::reference(text).map(Reference::Branch)),
+            "tag" => self.take(&text, |text| value::reference(text).map(Reference::Tag)),
+            _ => self.take(&text, value::commit),
+        };
+        Some(Spanned::new(reference?, text.span))
+    }
+}
+
+/// A repository on disk, as written.
+fn disk(text: &str) -> Result<RepoSource, value::Problem> {
+    if text.contains(|c: char| c.is_control() || c == '\\') {
+        let message = "this path cannot be used".to_owned();
+        let label = "`\\` and control characters cannot be in a path";
+        return Err(value::Problem::new(code::PATH_ESCAPES, message, label));
+    }
+    Ok(RepoSource::Disk(text.to_owned()))
+}

@@ -1,0 +1,237 @@
+//! `prebuild`: its block, and the small statements in it.
+
+use super::{Fields, Prebuild, Reader, Resources, Variable, hidden_base};
+use crate::check;
+use crate::code;
+use crate::diag::{Code, Diagnostic};
+use crate::graph::Cache;
+use crate::span::{Span, Spanned};
+use crate::table::Place;
+use crate::tree::Node;
+use crate::value;
+
+impl Prebuild {
+    pub(super) fn new(name: Spanned<String>, span: Span) -> Self {
+        Self {
+            name,
+            base: None,
+            repos: Vec::new(),
+            files: Vec::new(),
+            steps: Vec::new(),
+            env: Vec::new(),
+            path: Vec::new(),
+            secrets: Vec::new(),
+            caches: Vec::new(),
+            resources: Resources::default(),
+            about: None,
+            span,
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn prebuild(&mut self, node: &Node) -> Option<Prebuild> {
+        let name = Fields(node).argument(0)?;
+        let is_named = self.take(&name, value::name).is_some();
+        let mut prebuild = Prebuild::new(name, node.span);
+        prebuild.base = node.children.as_deref().and_then(hidden_base);
+        for child in node.children.iter().flatten() {
+            if check::statement(child, Place::Prebuild, self.text, self.found).is_some() {
+                self.fill(&mut prebuild, child);
+            }
+        }
+        is_named.then_some(prebuild)
+    }
+
+    /// Reads one statement of a prebuild; `check.rs` has passed it.
+    pub(super) fn fill(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        match node.name.as_str() {
+            "from" => self.from(prebuild, node),
+            "repo" => self.repo(prebuild, node),
+            "file" => prebuild.files.extend(self.file(node)),
+            "run" => prebuild.steps.extend(self.step(node, None)),
+            "env" => self.env(prebuild, node),
+            "path" => self.path(prebuild, node),
+            "secret" => {
+                let names = self.secrets(node, &prebuild.secrets);
+                prebuild.secrets.extend(names);
+            }
+            "cache" => self.cache(prebuild, node),
+            "resources" => self.resources(prebuild, node),
+            "about" => self.about(prebuild, node),
+            _ => {}
+        }
+    }
+
+    fn env(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        for (name, value) in Fields(node).pairs() {
+            self.no_secret(&value);
+            if self.take(&name, value::env_key).is_none() {
+                continue;
+            }
+            let earlier = prebuild
+                .env
+                .iter()
+                .find(|variable| variable.name.value == name.value);
+            match earlier.map(|variable| variable.name.span) {
+                // Twice in one statement is a property twice: reported.
+                Some(first) if first.start >= node.span.start => {}
+                Some(first) => self.twice(code::DUPLICATE_PROPERTY, &name, first),
+                None => prebuild.env.push(Variable { name, value }),
+            }
+        }
+    }
+
+    fn path(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        for folder in Fields(node).arguments(0) {
+            if self.take(&folder, value::folder).is_none() {
+                continue;
+            }
+            let earlier = prebuild
+                .path
+                .iter()
+                .find(|earlier| earlier.value == folder.value);
+            match earlier.map(|earlier| earlier.span) {
+                Some(first) => self.twice(code::DUPLICATE_PROPERTY, &folder, first),
+                None => prebuild.path.push(folder),
+            }
+        }
+    }
+
+    /// The names of a `secret`; `earlier` are those of the same scope.
+    pub(super) fn secrets(
+        &mut self,
+        node: &Node,
+        earlier: &[Spanned<String>],
+    ) -> Vec<Spanned<String>> {
+        let mut names: Vec<Spanned<String>> = Vec::new();
+        for name in Fields(node).arguments(0) {
+            if self.take(&name, value::secret_name).is_none() {
+                continue;
+            }
+            let first = earlier
+                .iter()
+                .chain(&names)
+                .find(|earlier| earlier.value == name.value);
+            match first.map(|first| first.span) {
+                Some(first) => self.twice(code::DUPLICATE_NAME, &name, first),
+                None => names.push(name),
+            }
+        }
+        names
+    }
+
+    fn cache(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        let Some(name) = Fields(node).argument(0) else {
+            return;
+        };
+        if self.take(&name, value::name).is_none() {
+            return;
+        }
+        if Fields(node).value("path").is_none() {
+            let message = "`cache` needs path=DIR";
+            self.found.push(
+                Diagnostic::error(code::WRONG_ARGUMENTS, node.head(), message, "kept where?")
+                    .help("such as: cache bun path=\".bun/install/cache\""),
+            );
+        }
+        let Some(path) = Fields(node).property("path") else {
+            return;
+        };
+        if self.take(&path, value::folder).is_none() {
+            return;
+        }
+        let same_name = prebuild
+            .caches
+            .iter()
+            .find(|cache| cache.name == name.value);
+        if let Some(first) = same_name.map(|cache| cache.span) {
+            self.twice(code::DUPLICATE_NAME, &name, first);
+            return;
+        }
+        let same_path = prebuild
+            .caches
+            .iter()
+            .find(|cache| cache.path == path.value);
+        if let Some(first) = same_path.map(|cache| cache.span) {
+            self.twice(code::PATHS_CLASH, &path, first);
+            return;
+        }
+        let cache = Cache {
+            name: name.value,
+            path: path.value,
+        };
+        prebuild.caches.push(Spanned::new(cache, node.span));
+    }
+
+    fn resources(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        if node.properties.is_empty() {
+            let message = "`resources` needs at least one property";
+            self.found.push(
+                Diagnostic::error(
+                    code::WRONG_ARGUMENTS,
+                    node.name.span,
+                    message,
+                    "nothing follows",
+                )
+                .help("such as: resources cpu=4 memory=\"8GiB\""),
+            );
+        }
+        let stated = &mut prebuild.resources;
+        let cpu = self.measured(node, "cpu", |text| value::count(text, 1));
+        self.once(&mut stated.cpu, cpu, "cpu");
+        let memory = self.measured(node, "memory", value::size);
+        self.once(&mut stated.memory, memory, "memory");
+        let disk = self.measured(node, "disk", value::size);
+        self.once(&mut stated.disk, disk, "disk");
+        let timeout = self.measured(node, "timeout", value::duration);
+        self.once(&mut stated.timeout, timeout, "timeout");
+    }
+
+    fn about(&mut self, prebuild: &mut Prebuild, node: &Node) {
+        let text = Fields(node).argument(0);
+        self.once(&mut prebuild.about, text, "about");
+    }
+
+    /// Keeps the first; a second cites it.
+    fn once<T>(&mut self, slot: &mut Option<Spanned<T>>, new: Option<Spanned<T>>, what: &str) {
+        let Some(new) = new else { return };
+        match slot {
+            Some(first) => {
+                let (name, first) = (Spanned::new(what.to_owned(), new.span), first.span);
+                self.twice(code::DUPLICATE_PROPERTY, &name, first);
+            }
+            None => *slot = Some(new),
+        }
+    }
+
+    fn twice(&mut self, code: Code, name: &Spanned<String>, first: Span) {
+        let message = format!("`{}` is given twice", name.value);
+        self.found.push(
+            Diagnostic::error(code, name.span, message, "again")
+                .and(first, "first here")
+                .help("delete one"),
+        );
+    }
+
+    /// A property, parsed; a problem is reported where the value stands.
+    pub(super) fn parsed<T>(
+        &mut self,
+        node: &Node,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<T, value::Problem>,
+    ) -> Option<T> {
+        self.measured(node, key, parse).map(|value| value.value)
+    }
+
+    fn measured<T>(
+        &mut self,
+        node: &Node,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<T, value::Problem>,
+    ) -> Option<Spanned<T>> {
+        let text = Fields(node).property(key)?;
+        let value = self.take(&text, parse)?;
+        Some(Spanned::new(value, text.span))
+    }
+}

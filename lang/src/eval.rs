@@ -1,0 +1,262 @@
+//! Declarations → graph: names, parents, what is inherited, groups, and what a bare `build` builds.
+//!
+//! It reads no file and knows no syntax. Nothing depends on the order in which a file declares its targets.
+
+mod clash;
+mod cycle;
+mod group;
+mod inherit;
+
+use std::collections::BTreeMap;
+
+use crate::code;
+use crate::decl::{Base, Document, Prebuild};
+use crate::diag::Diagnostic;
+use crate::graph::{Graph, NodeId};
+use crate::span::{FileId, Span, Spanned};
+use crate::suggest::nearest;
+
+/// Searching for a near name costs time; nobody reads the hundredth suggestion.
+const SUGGESTIONS: usize = 100;
+
+/// What a name stands for: an index into the document's prebuilds or groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Prebuild(usize),
+    Group(usize),
+}
+
+/// All targets by name: they share one namespace.
+type Names<'a> = BTreeMap<&'a str, Target>;
+
+/// Links a file's declarations. The graph means nothing if an error was found, here or before.
+pub(crate) fn link(
+    document: &Document,
+    platform: &str,
+    file: FileId,
+    found: &mut Vec<Diagnostic>,
+) -> Graph {
+    let names = names(document, found);
+    let parents = parents(document, &names, found);
+    if document.prebuilds.is_empty() && found.is_empty() {
+        found.push(nothing(file));
+    }
+    undeclared_secrets(document, found);
+    let edges: Vec<Vec<usize>> = parents
+        .iter()
+        .map(|parent| Vec::from_iter(*parent))
+        .collect();
+    let cycles = cycle::find(&edges);
+    for cycle in &cycles {
+        found.push(parent_cycle(document, cycle));
+    }
+    if !cycles.is_empty() {
+        return Graph::default();
+    }
+    let levels = levels(&parents);
+    clash::check(document, &parents, found);
+    let members = group::members(document, &names, found);
+    if found.iter().any(Diagnostic::is_error) {
+        return Graph::default();
+    }
+    assemble(document, platform, &parents, &levels, &members)
+}
+
+fn names<'a>(document: &'a Document, found: &mut Vec<Diagnostic>) -> Names<'a> {
+    let prebuilds = document.prebuilds.iter().enumerate();
+    let prebuilds = prebuilds.map(|(index, prebuild)| (&prebuild.name, Target::Prebuild(index)));
+    let groups = document.groups.iter().enumerate();
+    let groups = groups.map(|(index, group)| (&group.name, Target::Group(index)));
+    let mut defined: Vec<(&Spanned<String>, Target)> = prebuilds.chain(groups).collect();
+    defined.sort_by_key(|(name, _)| name.span);
+    let mut first: BTreeMap<&str, Span> = BTreeMap::new();
+    let mut names = Names::new();
+    for (name, target) in defined {
+        if let Some(earlier) = first.get(name.value.as_str()) {
+            let message = format!("`{}` is defined twice", name.value);
+            found.push(
+                Diagnostic::error(code::DUPLICATE_NAME, name.span, message, "again")
+                    .and(*earlier, "first here")
+                    .help("rename one: prebuilds and groups share one set of names"),
+            );
+            continue;
+        }
+        first.insert(&name.value, name.span);
+        names.insert(&name.value, target);
+    }
+    names
+}
+
+/// The parent of each prebuild that has one.
+fn parents(document: &Document, names: &Names, found: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
+    let parent = |prebuild: &Prebuild| match &prebuild.base {
+        Some(Base::Parent { name, .. }) => match names.get(name.value.as_str()) {
+            Some(Target::Prebuild(index)) => Some(*index),
+            Some(Target::Group(_)) => {
+                let message = format!("`{}` is a group, not a prebuild", name.value);
+                let label = "nothing can start from a group";
+                found.push(Diagnostic::error(
+                    code::UNKNOWN_NAME,
+                    name.span,
+                    message,
+                    label,
+                ));
+                None
+            }
+            None => {
+                let prebuilds = names
+                    .iter()
+                    .filter(|(_, t)| matches!(t, Target::Prebuild(_)));
+                let prebuilds = prebuilds.map(|(name, _)| *name);
+                found.push(unknown("prebuild", name, prebuilds, found.len()));
+                None
+            }
+        },
+        Some(Base::Image { .. } | Base::Faulty { .. } | Base::Hidden { .. }) => None,
+        None => {
+            found.push(no_base(prebuild));
+            None
+        }
+    };
+    document.prebuilds.iter().map(parent).collect()
+}
+
+fn no_base(prebuild: &Prebuild) -> Diagnostic {
+    let message = format!("`{}` starts from nothing", prebuild.name.value);
+    Diagnostic::error(code::NO_BASE, prebuild.name.span, message, "no `from`")
+        .help("say what it starts from, such as: from dev-base")
+}
+
+fn nothing(file: FileId) -> Diagnostic {
+    let start = Span {
+        file,
+        start: 0,
+        end: 0,
+    };
+    let message = "the file declares no prebuild";
+    Diagnostic::error(code::NO_BASE, start, message, "nothing to build")
+        .help("say what it starts from, such as: from dev-base")
+}
+
+/// `rank` is how many findings there are already.
+fn unknown<'a>(
+    what: &str,
+    name: &Spanned<String>,
+    known: impl Iterator<Item = &'a str> + Clone,
+    rank: usize,
+) -> Diagnostic {
+    let message = format!("no {what} `{}`", name.value);
+    let diagnostic = Diagnostic::error(code::UNKNOWN_NAME, name.span, message, "unknown");
+    let near = if rank < SUGGESTIONS {
+        nearest(name, known.clone())
+    } else {
+        None
+    };
+    if let Some(near) = near {
+        return diagnostic
+            .help(format!("did you mean `{near}`?"))
+            .fix(name.span, near);
+    }
+    let listed: Vec<_> = known.take(20).collect();
+    match listed.is_empty() {
+        true => diagnostic,
+        false => diagnostic.help(format!("there is: {}", listed.join(", "))),
+    }
+}
+
+/// `auth=` names a secret of the file or of the same prebuild.
+fn undeclared_secrets(document: &Document, found: &mut Vec<Diagnostic>) {
+    for prebuild in &document.prebuilds {
+        for auth in prebuild.repos.iter().filter_map(|repo| repo.auth.as_ref()) {
+            let mut declared = document.secrets.iter().chain(&prebuild.secrets);
+            if declared.any(|secret| secret.value == auth.value) {
+                continue;
+            }
+            let message = format!("no secret `{}` is declared", auth.value);
+            let declared = document.secrets.iter().chain(&prebuild.secrets);
+            let near = nearest(auth, declared.map(|secret| secret.value.as_str()));
+            let diagnostic = Diagnostic::error(code::SECRET, auth.span, message, "not declared");
+            found.push(match near {
+                Some(near) => diagnostic
+                    .help(format!("did you mean `{near}`?"))
+                    .fix(auth.span, near),
+                None => diagnostic.help(format!(
+                    "declare it at the top level: secret {}",
+                    auth.value
+                )),
+            });
+        }
+    }
+}
+
+fn parent_cycle(document: &Document, cycle: &[usize]) -> Diagnostic {
+    let edge = |index: &usize| match &document.prebuilds[*index].base {
+        Some(Base::Parent { name, .. }) => name.clone(),
+        _ => document.prebuilds[*index].name.clone(),
+    };
+    let names = cycle
+        .iter()
+        .map(|index| document.prebuilds[*index].name.value.as_str());
+    cycle::diagnostic(names, cycle.iter().map(edge), "starts from")
+}
+
+/// How many parents stand above each prebuild. There are no cycles.
+fn levels(parents: &[Option<usize>]) -> Vec<usize> {
+    let mut levels: Vec<Option<usize>> = vec![None; parents.len()];
+    for start in 0..parents.len() {
+        let mut chain = Vec::new();
+        let mut at = Some(start);
+        while let Some(index) = at.filter(|index| levels[*index].is_none()) {
+            chain.push(index);
+            at = parents[index];
+        }
+        let mut level = at
+            .and_then(|known| levels[known])
+            .map_or(0, |level| level + 1);
+        for index in chain.into_iter().rev() {
+            levels[index] = Some(level);
+            level += 1;
+        }
+    }
+    levels.into_iter().flatten().collect()
+}
+
+/// Puts the nodes into the graph's order: by level, then name.
+fn assemble(
+    document: &Document,
+    platform: &str,
+    parents: &[Option<usize>],
+    levels: &[usize],
+    members: &BTreeMap<String, Vec<usize>>,
+) -> Graph {
+    let prebuilds = &document.prebuilds;
+    let mut order: Vec<usize> = (0..prebuilds.len()).collect();
+    order.sort_by_key(|index| (levels[*index], &prebuilds[*index].name.value));
+    let mut place = vec![NodeId(0); prebuilds.len()];
+    for (at, index) in order.iter().enumerate() {
+        place[*index] = NodeId(at);
+    }
+    let mut graph = Graph::default();
+    for index in &order {
+        let parent = parents[*index].map(|parent| place[parent]);
+        let node = inherit::node(&prebuilds[*index], parent, &graph, platform);
+        graph.nodes.extend(node);
+    }
+    let placed = |indices: &[usize]| {
+        let mut ids: Vec<NodeId> = indices.iter().map(|index| place[*index]).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    for (name, indices) in members {
+        graph.groups.insert(name.clone(), placed(indices));
+    }
+    let is_leaf = |index: &usize| !parents.contains(&Some(*index));
+    let leaves: Vec<usize> = (0..prebuilds.len()).filter(is_leaf).collect();
+    graph.default = graph
+        .groups
+        .get("default")
+        .cloned()
+        .unwrap_or_else(|| placed(&leaves));
+    graph
+}

@@ -1,0 +1,96 @@
+//! Two things at one path: clones, files, in a prebuild and in what it starts from.
+
+use crate::code;
+use crate::decl::{Document, Prebuild};
+use crate::diag::Diagnostic;
+use crate::graph::Repo;
+use crate::span::Span;
+
+pub(super) fn check(document: &Document, parents: &[Option<usize>], found: &mut Vec<Diagnostic>) {
+    for (index, prebuild) in document.prebuilds.iter().enumerate() {
+        clones(document, parents, index, found);
+        files(prebuild, found);
+    }
+}
+
+/// Clones must not meet, also not with those of a parent. One report for each clone is enough.
+fn clones(
+    document: &Document,
+    parents: &[Option<usize>],
+    index: usize,
+    found: &mut Vec<Diagnostic>,
+) {
+    let own = &document.prebuilds[index].repos;
+    for (at, repo) in own.iter().enumerate() {
+        let above = std::iter::successors(parents[index], |parent| parents[*parent]);
+        let inherited = above.flat_map(|parent| &document.prebuilds[parent].repos);
+        let other = own[..at].iter().chain(inherited).find_map(|other| {
+            let told = meet(repo, other)?;
+            Some((other.span, told))
+        });
+        if let Some((first, told)) = other {
+            found.push(
+                Diagnostic::error(code::PATHS_CLASH, repo.span, told, "this clone")
+                    .and(first, "the other")
+                    .help("give one of them another path=DIR"),
+            );
+        }
+    }
+}
+
+fn meet(repo: &Repo, other: &Repo) -> Option<String> {
+    let (path, other) = (repo.path.as_deref()?, other.path.as_deref()?);
+    if path == other {
+        return Some(format!("both clones land at `{path}`"));
+    }
+    let is_nested = is_inside(path, other) || is_inside(other, path);
+    is_nested.then(|| format!("the clones at `{path}` and `{other}` are nested"))
+}
+
+fn files(prebuild: &Prebuild, found: &mut Vec<Diagnostic>) {
+    for (at, file) in prebuild.files.iter().enumerate() {
+        let path = &file.destination;
+        let other = prebuild.files[..at].iter().find_map(|other| {
+            let told = file_meets_file(path, &other.destination)?;
+            Some((other.destination.span, told))
+        });
+        let clone = || {
+            prebuild
+                .repos
+                .iter()
+                .find_map(|repo| file_meets_clone(path, repo))
+        };
+        if let Some((first, told)) = other.or_else(clone) {
+            found.push(
+                Diagnostic::error(code::PATHS_CLASH, path.span, told, "this file")
+                    .and(first, "the other")
+                    .help("give one of them another path, or delete it"),
+            );
+        }
+    }
+}
+
+fn file_meets_file(path: &str, other: &str) -> Option<String> {
+    if path == other {
+        return Some(format!("both files land at `{path}`"));
+    }
+    let is_nested = is_inside(path, other) || is_inside(other, path);
+    is_nested.then(|| format!("`{path}` and `{other}`: one would be a file and a folder"))
+}
+
+/// A file may land inside a clone, but not where the clone's folder is.
+fn file_meets_clone(path: &str, repo: &Repo) -> Option<(Span, String)> {
+    let clone = repo.path.as_deref()?;
+    let covers = path == clone || is_inside(clone, path);
+    covers.then(|| {
+        (
+            repo.span,
+            format!("a file at `{path}`, where the clone at `{clone}` lands"),
+        )
+    })
+}
+
+fn is_inside(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
+}

@@ -1,0 +1,161 @@
+//! What `from` can name: the machine, a layout on disk, an alias, a reference to a registry.
+
+use crate::code;
+use crate::graph::ImageRef;
+use crate::spelling::visible;
+use crate::value::Problem;
+
+pub(crate) fn parse(text: &str) -> Result<ImageRef, Problem> {
+    if text == "host" {
+        return Ok(ImageRef::Host);
+    }
+    if let Some(path) = text.strip_prefix("oci:") {
+        return on_disk(text, path).map(ImageRef::Layout);
+    }
+    if let Some(path) = text.strip_prefix("oci-archive:") {
+        return on_disk(text, path).map(ImageRef::Archive);
+    }
+    if is_alias(text) {
+        return Ok(ImageRef::Alias(text.to_owned()));
+    }
+    registry(text)
+}
+
+fn is_alias(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn on_disk(text: &str, path: &str) -> Result<String, Problem> {
+    if path.is_empty() || path.contains(char::is_control) {
+        return Err(bad(text, "a path must follow the colon"));
+    }
+    Ok(path.to_owned())
+}
+
+fn registry(text: &str) -> Result<ImageRef, Problem> {
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let problem = bad(text, "an image has no scheme");
+        let is_better = !scheme.is_empty() && !rest.contains("://") && registry(rest).is_ok();
+        return Err(if is_better {
+            problem.help(format!("write \"{rest}\""))
+        } else {
+            problem
+        });
+    }
+    let (rest, digest) = text
+        .split_once('@')
+        .map_or((text, None), |(a, b)| (a, Some(b)));
+    if digest.is_some_and(|digest| !is_digest(digest)) {
+        return Err(bad(
+            text,
+            "after `@` stands `sha256:` and 64 lower-case hex digits",
+        ));
+    }
+    let (repository, tag) = match rest.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
+        _ => (rest, None),
+    };
+    if tag.is_some_and(|tag| !is_tag(tag)) {
+        return Err(bad(text, "its tag is no tag"));
+    }
+    let mut parts: Vec<_> = repository.split('/').collect();
+    if parts.len() > 1 && is_registry_host(parts[0]) {
+        parts.remove(0);
+    }
+    if !parts.iter().all(|part| is_repository_part(part)) {
+        return Err(bad(
+            text,
+            "a repository is lower-case words with `.`, `_`, `-` between",
+        ));
+    }
+    Ok(ImageRef::Registry(text.to_owned()))
+}
+
+fn is_digest(digest: &str) -> bool {
+    let lower_hex = |b: u8| b.is_ascii_digit() || matches!(b, b'a'..=b'f');
+    digest
+        .strip_prefix("sha256:")
+        .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(lower_hex))
+}
+
+fn is_tag(tag: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    tag.len() <= 128
+        && tag.bytes().next().is_some_and(word)
+        && tag.bytes().all(|b| word(b) || b == b'.' || b == b'-')
+}
+
+/// The first part is a host if it has a dot or a port, or is this machine.
+fn is_registry_host(part: &str) -> bool {
+    let (host, port) = part.split_once(':').unwrap_or((part, ""));
+    let looks_like_one = host.contains('.') || part.contains(':') || host == "localhost";
+    let right = host
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
+    looks_like_one && right && !host.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_repository_part(part: &str) -> bool {
+    let word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    part.bytes().next().is_some_and(word)
+        && part.bytes().next_back().is_some_and(word)
+        && part
+            .bytes()
+            .all(|b| word(b) || matches!(b, b'.' | b'_' | b'-'))
+}
+
+fn bad(text: &str, why: &str) -> Problem {
+    Problem::new(
+        code::BAD_VALUE,
+        format!("`{}` is not an image", visible(text)),
+        why,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        let digest = format!("ghcr.io/acme/dev@sha256:{}", "a".repeat(64));
+        for (text, expected) in [
+            ("host", ImageRef::Host),
+            ("oci:./dir", ImageRef::Layout("./dir".into())),
+            ("oci-archive:/x.tar", ImageRef::Archive("/x.tar".into())),
+            ("dev-base", ImageRef::Alias("dev-base".into())),
+            ("debian:12", ImageRef::Registry("debian:12".into())),
+            (
+                "localhost:5000/a/b:c",
+                ImageRef::Registry("localhost:5000/a/b:c".into()),
+            ),
+            (
+                "ghcr.io/acme/dev:3",
+                ImageRef::Registry("ghcr.io/acme/dev:3".into()),
+            ),
+            (&digest, ImageRef::Registry(digest.clone())),
+        ] {
+            assert_eq!(parse(text).ok(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for text in [
+            "",
+            "oci:",
+            "Debian",
+            "docker://debian",
+            "a b",
+            "debian:",
+            "a//b",
+            "a@sha256:1",
+            "-a",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

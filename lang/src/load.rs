@@ -1,0 +1,200 @@
+//! A file's bytes → its tree: the guard, the advice on spelling, the parser, in that order.
+//!
+//! Where spellings can be set right by machine, the parser gets the corrected text, so that one run shows every fault
+//! of the file; the findings come back at the places of the original.
+
+use crate::code;
+use crate::diag::{Diagnostic, Edit};
+use crate::habits;
+use crate::lex::{Kind, Token, is_newline, lex};
+use crate::limits;
+use crate::repair::{self, Repair};
+use crate::secret;
+use crate::source::{ReadError, Sources, VirtualPath, World};
+use crate::span::{FileId, Span};
+use crate::syntax;
+use crate::tree::Node;
+
+/// One correction can reveal the next; beyond this the file is something else.
+const ROUNDS: usize = 8;
+
+/// What a file holds, as far as it could be read.
+pub(crate) struct Loaded {
+    pub(crate) file: FileId,
+    /// The tree, and the text that its spans point into.
+    pub(crate) tree: Option<(Vec<Node>, String)>,
+    /// The corrections between the file and that text, in the order in which they were made.
+    repairs: Vec<Repair>,
+}
+
+/// Reads and parses `path`.
+pub(crate) fn load(
+    world: &dyn World,
+    path: &VirtualPath,
+    sources: &mut Sources,
+    found: &mut Vec<Diagnostic>,
+) -> Loaded {
+    let file = FileId(u32::try_from(sources.len()).unwrap_or(u32::MAX));
+    let mut loaded = Loaded {
+        file,
+        tree: None,
+        repairs: Vec::new(),
+    };
+    let text = world
+        .read(path, limits::FILE)
+        .map_err(|error| (String::new(), unreadable(&error, file)))
+        .and_then(|bytes| limits::decode(bytes, file));
+    match text {
+        Ok(text) => {
+            loaded.parse(&text, found);
+            sources.add(path.clone(), masked(text));
+        }
+        Err((shown, diagnostic)) => {
+            found.push(diagnostic);
+            sources.add(path.clone(), masked(shown));
+        }
+    }
+    loaded
+}
+
+fn unreadable(error: &ReadError, file: FileId) -> Diagnostic {
+    let start = Span {
+        file,
+        start: 0,
+        end: 0,
+    };
+    match error {
+        ReadError::TooLarge { size } => limits::too_large(*size, file),
+        ReadError::Refused(why) => {
+            let message = format!("the file cannot be used: {why}");
+            Diagnostic::error(code::PATH_ESCAPES, start, message, "this file")
+                .help("a regular file inside the project")
+        }
+        ReadError::Failed(why) => {
+            let message = format!("the file cannot be read: {why}");
+            Diagnostic::error(code::UNREADABLE, start, message, "this file")
+        }
+    }
+}
+
+impl Loaded {
+    fn parse(&mut self, text: &str, found: &mut Vec<Diagnostic>) {
+        let forbidden = limits::characters(text, self.file);
+        if !forbidden.is_empty() {
+            found.extend(forbidden);
+            return;
+        }
+        let mut text = text.to_owned();
+        let tokens = loop {
+            let tokens = lex(&text);
+            let habits = habits::find(&text, &tokens, self.file);
+            let edits: Vec<Edit> = habits
+                .iter()
+                .filter_map(|habit| habit.fix.clone())
+                .collect();
+            let is_hopeless = edits.len() < habits.len() || habits.len() == habits::SHOWN;
+            let is_clean = habits.is_empty();
+            found.extend(habits.into_iter().map(|habit| self.placed(habit)));
+            if is_clean {
+                break tokens;
+            }
+            if is_hopeless || self.repairs.len() == ROUNDS {
+                return;
+            }
+            let (repaired, repair) = repair::apply(&text, edits.into_iter());
+            self.repairs.push(repair);
+            text = repaired;
+        };
+        let structure = limits::structure(&tokens, self.file);
+        if !structure.is_empty() {
+            found.extend(structure.into_iter().map(|fault| self.placed(fault)));
+            return;
+        }
+        let strings = limits::strings(&text, &tokens, self.file);
+        found.extend(strings.into_iter().map(|fault| self.placed(fault)));
+        match syntax::parse(&without_comments(&text, &tokens), self.file) {
+            Ok(nodes) => self.tree = Some((nodes, text)),
+            Err(errors) => found.extend(errors.into_iter().map(|error| self.placed(error))),
+        }
+    }
+
+    /// The finding with its spans moved to where they are in the file itself.
+    pub(crate) fn placed(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        for label in &mut diagnostic.labels {
+            label.span = self.before(label.span);
+        }
+        if let Some(fix) = &mut diagnostic.fix {
+            fix.span = self.before(fix.span);
+        }
+        diagnostic
+    }
+
+    fn before(&self, span: Span) -> Span {
+        self.repairs
+            .iter()
+            .rev()
+            .fold(span, |span, repair| repair.before(span))
+    }
+}
+
+/// The same text with every comment blank, byte for byte: the parser recurses into what comments hold.
+fn without_comments(text: &str, tokens: &[Token]) -> String {
+    let mut quiet = String::with_capacity(text.len());
+    for token in tokens {
+        let written = token.text(text);
+        match token.kind {
+            Kind::LineComment | Kind::BlockComment { .. } => {
+                quiet.extend(written.bytes().map(|_| ' '))
+            }
+            // A comment behind `\` is one too.
+            Kind::Continuation => match written.find("//") {
+                Some(start) => {
+                    let end = written.find(is_newline).unwrap_or(written.len());
+                    quiet.push_str(&written[..start]);
+                    quiet.extend((start..end).map(|_| ' '));
+                    quiet.push_str(&written[end..]);
+                }
+                None => quiet.push_str(written),
+            },
+            _ => quiet.push_str(written),
+        }
+    }
+    quiet
+}
+
+/// The text as it may be shown: what looks like a secret is starred out, byte for byte.
+fn masked(text: String) -> String {
+    let hidden = secret::hidden(&text);
+    if hidden.is_empty() {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        let is_hidden = hidden.iter().any(|range| range.contains(&at));
+        if is_hidden && !is_newline(character) {
+            shown.extend((0..character.len_utf8()).map(|_| '*'));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_go_and_lengths_stay() {
+        let text = "a /* \u{e9} /* x */ */ b // c\n\\ // d\nc";
+        let quiet = without_comments(text, &lex(text));
+        assert_eq!(quiet.len(), text.len());
+        assert!(!quiet.contains(['/', '*', 'x', 'd']), "{quiet}");
+    }
+
+    #[test]
+    fn what_is_hidden_keeps_its_length() {
+        let text = "repo https://us\u{e9}r:p@h/x".to_owned();
+        assert_eq!(masked(text), "repo https://*******@h/x");
+    }
+}

@@ -1,0 +1,136 @@
+//! Texts that look like secrets: what must not be in a file, and must never be shown.
+//!
+//! A token has a prefix that its issuer chose so that tools like this can find it.
+
+use std::ops::Range;
+
+/// A token's issuer, how it starts, and what must follow.
+struct Token {
+    kind: &'static str,
+    prefix: &'static str,
+    least: usize,
+    fits: fn(u8) -> bool,
+}
+
+const TOKENS: &[Token] = &[
+    token("a GitHub token", "ghp_", 36, word),
+    token("a GitHub token", "gho_", 36, word),
+    token("a GitHub token", "ghu_", 36, word),
+    token("a GitHub token", "ghs_", 36, word),
+    token("a GitHub token", "ghr_", 36, word),
+    token("a GitHub token", "github_pat_", 22, word),
+    token("a GitLab token", "glpat-", 20, dashed),
+    token("an AWS key", "AKIA", 16, upper),
+    token("an AWS key", "ASIA", 16, upper),
+    token("a Slack token", "xoxb-", 20, dashed),
+    token("a Slack token", "xoxp-", 20, dashed),
+    token("an npm token", "npm_", 36, word),
+    token("a PyPI token", "pypi-AgEI", 30, dashed),
+    token("a Google API key", "AIza", 35, dashed),
+    token("a Stripe key", "sk_live_", 20, word),
+    token("an Anthropic key", "sk-ant-", 20, dashed),
+    token("an OpenAI key", "sk-proj-", 20, dashed),
+];
+
+const PRIVATE_KEY: &str = "PRIVATE KEY-----";
+
+const fn token(
+    kind: &'static str,
+    prefix: &'static str,
+    least: usize,
+    fits: fn(u8) -> bool,
+) -> Token {
+    Token {
+        kind,
+        prefix,
+        least,
+        fits,
+    }
+}
+
+fn word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn dashed(byte: u8) -> bool {
+    word(byte) || byte == b'-'
+}
+
+fn upper(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
+/// The first token in `text`, and what it looks like.
+pub(crate) fn first(text: &str) -> Option<(Range<usize>, &'static str)> {
+    tokens(text)
+        .into_iter()
+        .min_by_key(|(range, _)| range.start)
+}
+
+/// Everything in `text` that must not be shown: tokens, and who stands before the `@` of a URL.
+pub(crate) fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut ranges: Vec<_> = tokens(text).into_iter().map(|(range, _)| range).collect();
+    for (start, scheme) in text.match_indices("://") {
+        let start = start + scheme.len();
+        let rest = &text[start..];
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?' | '#');
+        let authority = rest.find(ends).map_or(rest, |end| &rest[..end]);
+        if let Some((user, _)) = authority
+            .rsplit_once('@')
+            .filter(|(user, _)| *user != "git")
+        {
+            ranges.push(start..start + user.len());
+        }
+    }
+    ranges
+}
+
+fn tokens(text: &str) -> Vec<(Range<usize>, &'static str)> {
+    let mut found = Vec::new();
+    for token in TOKENS {
+        for (start, prefix) in text.match_indices(token.prefix) {
+            let body = text[start + prefix.len()..]
+                .bytes()
+                .take_while(|b| (token.fits)(*b))
+                .count();
+            let stands_alone = text[..start].bytes().next_back().is_none_or(|b| !word(b));
+            if body >= token.least && stands_alone {
+                found.push((start..start + prefix.len() + body, token.kind));
+            }
+        }
+    }
+    for (at, end) in text.match_indices(PRIVATE_KEY) {
+        let head = text[..at]
+            .rfind("-----BEGIN ")
+            .filter(|start| at - start < 40);
+        if let Some(start) = head {
+            let body = at + end.len();
+            let tail = text[body..]
+                .find("-----END ")
+                .map_or(text.len(), |tail| body + tail);
+            found.push((start..tail, "a private key"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found() {
+        let token = format!("x=ghp_{} y", "a1".repeat(18));
+        assert_eq!(first(&token), Some((2..42, "a GitHub token")));
+        assert_eq!(first("ghp_short"), None);
+        assert_eq!(first(&format!("lengthghp_{}", "a".repeat(36))), None);
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----";
+        assert_eq!(first(key).map(|(_, kind)| kind), Some("a private key"));
+    }
+
+    #[test]
+    fn who_logs_in_is_hidden() {
+        assert_eq!(hidden("git clone https://u:p@h/x"), [18..21]);
+        assert_eq!(hidden("ssh://git@h/x https://h/a@b"), []);
+    }
+}

@@ -1,0 +1,105 @@
+//! Source files, and the one door through which the language sees the world.
+
+use std::fmt;
+
+use crate::span::{FileId, Span};
+
+/// A path inside the project: relative to its root, `/`-separated, without `.` or `..`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VirtualPath(String);
+
+/// Why a file could not be read. The text is for people and names no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// It is larger than the limit; `size` is in bytes. Nothing was read.
+    TooLarge { size: u64 },
+    /// Not a regular file, or it leads out of the project.
+    Refused(String),
+    /// Anything else the machine said.
+    Failed(String),
+}
+
+/// The language's file access, and nothing else: no clock, environment, network or listing.
+pub trait World {
+    /// Reads a regular file of at most `limit` bytes.
+    fn read(&self, path: &VirtualPath, limit: u64) -> Result<Vec<u8>, ReadError>;
+}
+
+/// The files that an evaluation has read, by [`FileId`]. The texts are for showing: what looks like a secret is starred
+/// out, byte for byte, so spans hold.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<(VirtualPath, String)>,
+}
+
+impl VirtualPath {
+    /// Joins `relative` to the folder of `self` and normalises it; `None` if it leaves the root.
+    pub fn sibling(&self, relative: &str) -> Option<Self> {
+        let folder = self.0.rsplit_once('/').map_or("", |(folder, _)| folder);
+        Self::normalise(folder.split('/').chain(relative.split('/')))
+    }
+
+    /// A path from the project's root; `None` if it is absolute or leaves the root.
+    pub fn new(path: &str) -> Option<Self> {
+        if path.starts_with('/') {
+            None
+        } else {
+            Self::normalise(path.split('/'))
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn normalise<'a>(segments: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut kept = Vec::new();
+        for segment in segments {
+            match segment {
+                "" | "." => {}
+                ".." => drop(kept.pop()?),
+                name => kept.push(name),
+            }
+        }
+        Some(Self(kept.join("/")))
+    }
+}
+
+impl fmt::Display for VirtualPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Sources {
+    pub fn add(&mut self, path: VirtualPath, text: String) -> FileId {
+        self.files.push((path, text));
+        FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn path(&self, file: FileId) -> Option<&VirtualPath> {
+        self.files.get(file.0 as usize).map(|(path, _)| path)
+    }
+
+    pub fn text(&self, file: FileId) -> &str {
+        self.files.get(file.0 as usize).map_or("", |(_, text)| text)
+    }
+
+    /// The text at `span`; empty where the span does not fit the text.
+    pub fn slice(&self, span: Span) -> &str {
+        self.text(span.file)
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("")
+    }
+
+    /// The line of `span`'s start, counted from 1.
+    pub fn line(&self, span: Span) -> usize {
+        let text = self.text(span.file).as_bytes();
+        let end = text.len().min(span.start as usize);
+        1 + text[..end].iter().filter(|&&byte| byte == b'\n').count()
+    }
+}

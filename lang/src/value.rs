@@ -1,0 +1,470 @@
+//! Texts that must have a form: names, paths, durations, sizes, references. Each parser returns the value or the
+//! problem; the caller knows where the text stands.
+
+use std::time::Duration;
+
+use unicode_normalization::is_nfc;
+
+use crate::code;
+use crate::diag::{Code, Diagnostic};
+use crate::graph::{Reference, Shell, User};
+use crate::span::Span;
+use crate::spelling::{is_odd, quoted, visible};
+use crate::suggest::nearest;
+
+/// A finding that does not know its place yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    code: Code,
+    message: String,
+    label: String,
+    help: Option<String>,
+    replacement: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, message: String, label: &str) -> Self {
+        Self {
+            code,
+            message,
+            label: label.to_owned(),
+            help: None,
+            replacement: None,
+        }
+    }
+
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        Self {
+            help: Some(help.into()),
+            ..self
+        }
+    }
+
+    /// What should have been written: help for people, an edit for the machine.
+    pub(crate) fn write(self, text: &str) -> Self {
+        let help = format!("write {text}");
+        Self {
+            replacement: Some(text.to_owned()),
+            ..self
+        }
+        .help(help)
+    }
+
+    pub(crate) fn at(self, span: Span) -> Diagnostic {
+        let mut diagnostic = Diagnostic::error(self.code, span, self.message, self.label);
+        diagnostic.help = self.help;
+        match self.replacement {
+            Some(replacement) => diagnostic.fix(span, replacement),
+            None => diagnostic,
+        }
+    }
+}
+
+type Parsed<T> = Result<T, Problem>;
+
+/// The name of a target or a cache.
+pub(crate) fn name(text: &str) -> Parsed<()> {
+    let right = text.len() <= 40
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if right {
+        return Ok(());
+    }
+    let message = format!("`{}` is not a name", visible(text));
+    let rule = "a lower-case letter, then up to 39 of a-z, 0-9 and `-`";
+    let problem = Problem::new(code::BAD_NAME, message, rule);
+    let simpler = kebab(text);
+    Err(if is_name(&simpler) {
+        problem.write(&simpler)
+    } else {
+        problem
+    })
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= 40
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// The nearest spelling that could be a name.
+fn kebab(text: &str) -> String {
+    let mut spelled = String::new();
+    for character in text.chars().filter(|&character| !is_odd(character)) {
+        let lower = character.to_ascii_lowercase();
+        if lower.is_ascii_lowercase() || lower.is_ascii_digit() {
+            spelled.push(lower);
+        } else if !spelled.is_empty() && !spelled.ends_with('-') {
+            spelled.push('-');
+        }
+    }
+    spelled.truncate(40);
+    spelled.trim_end_matches('-').to_owned()
+}
+
+pub(crate) fn secret_name(text: &str) -> Parsed<()> {
+    let fits = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    if is_variable(text) && text.bytes().all(fits) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not a secret's name", visible(text));
+    let rule = "A-Z or `_`, then up to 63 of A-Z, 0-9 and `_`";
+    let problem = Problem::new(code::BAD_NAME, message, rule);
+    let upper = text.to_ascii_uppercase().replace('-', "_");
+    let is_better = is_variable(&upper) && upper.bytes().all(fits);
+    Err(if is_better {
+        problem.write(&upper)
+    } else {
+        problem
+    })
+}
+
+pub(crate) fn env_key(text: &str) -> Parsed<()> {
+    if is_variable(text) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not a variable's name", visible(text));
+    let rule = "a letter or `_`, then up to 63 letters, digits and `_`";
+    Err(Problem::new(code::BAD_NAME, message, rule))
+}
+
+fn is_variable(text: &str) -> bool {
+    text.len() <= 64
+        && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// A path in the workspace.
+pub(crate) fn relative_path(text: &str) -> Parsed<()> {
+    if let Some(rest) = text.strip_prefix("/home/dev/") {
+        let problem = bad_path(text, "is absolute", "paths start in /home/dev");
+        let is_better = is_path(rest);
+        return Err(if is_better {
+            problem.write(&quoted(rest))
+        } else {
+            problem
+        });
+    }
+    if text.starts_with('/') {
+        return Err(bad_path(text, "leaves the workspace", "an absolute path")
+            .help("only what is inside /home/dev is in a snapshot: give a path relative to it"));
+    }
+    segments(text)
+}
+
+/// A folder in the workspace, or an absolute one of the sandbox.
+pub(crate) fn folder(text: &str) -> Parsed<()> {
+    segments(text.strip_prefix('/').unwrap_or(text))
+}
+
+fn segments(text: &str) -> Parsed<()> {
+    if text == "~" || text.starts_with("~/") {
+        let problem = bad_path(
+            text,
+            "starts with `~`, which nothing expands",
+            "a shell's habit",
+        );
+        return Err(match text.strip_prefix("~/") {
+            Some(rest) if is_path(rest) => problem.write(&quoted(rest)),
+            _ => problem.help("paths start in /home/dev, so leave `~` out"),
+        });
+    }
+    if text.is_empty() {
+        return Err(bad_path(text, "is not a path", "empty"));
+    }
+    if text.contains(|character: char| character.is_control() || character == '\\') {
+        let label = "`\\` and control characters cannot be in a path";
+        return Err(bad_path(text, "is not a path", label));
+    }
+    if text.split('/').any(|segment| segment == "..") {
+        return Err(bad_path(text, "leaves the workspace", "`..` goes up")
+            .help("paths start in /home/dev and stay inside"));
+    }
+    if text
+        .split('/')
+        .any(|segment| segment.is_empty() || segment == ".")
+    {
+        let problem = bad_path(
+            text,
+            "is not a path in its one spelling",
+            "empty or `.` segments",
+        );
+        let kept = text
+            .split('/')
+            .filter(|segment| !matches!(*segment, "" | "."));
+        let simpler = kept.collect::<Vec<_>>().join("/");
+        return Err(if simpler.is_empty() {
+            problem
+        } else {
+            problem.write(&quoted(&simpler))
+        });
+    }
+    if !is_nfc(text) {
+        return Err(bad_path(
+            text,
+            "is not in Unicode's NFC form",
+            "decomposed characters",
+        )
+        .help("two spellings of one name would be two paths: type the name again"));
+    }
+    Ok(())
+}
+
+/// Whether [`segments`] finds nothing wrong, without saying what.
+fn is_path(text: &str) -> bool {
+    !text.starts_with("~/") && !text.starts_with('/') && segments(text).is_ok()
+}
+
+fn bad_path(text: &str, how: &str, label: &str) -> Problem {
+    Problem::new(
+        code::PATH_ESCAPES,
+        format!("`{}` {how}", visible(text)),
+        label,
+    )
+}
+
+/// `90s`, `10m`, `2h`.
+pub(crate) fn duration(text: &str) -> Parsed<Duration> {
+    let scale = |unit: &str| match unit {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    match scaled(text, scale) {
+        Some(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
+        _ => Err(bad_value(
+            text,
+            "a duration",
+            "such as \"90s\", \"10m\" or \"2h\"",
+        )),
+    }
+}
+
+/// `512MiB`, `4GiB`, `1TiB`.
+pub(crate) fn size(text: &str) -> Parsed<u64> {
+    let scale = |unit: &str| match unit {
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        "TiB" => Some(1 << 40),
+        _ => None,
+    };
+    match scaled(text, scale) {
+        Some(bytes) if bytes > 0 => Ok(bytes),
+        _ => Err(bad_value(text, "a size", "such as \"512MiB\" or \"4GiB\"")),
+    }
+}
+
+fn scaled(text: &str, scale: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let unit = text.find(|character: char| !character.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit);
+    number.parse::<u64>().ok()?.checked_mul(scale(unit)?)
+}
+
+/// A number from `least` up.
+pub(crate) fn count(text: &str, least: u32) -> Parsed<u32> {
+    match text.parse() {
+        Ok(number) if number >= least && text.bytes().all(|b| b.is_ascii_digit()) => Ok(number),
+        _ => Err(bad_value(
+            text,
+            "a number that fits here",
+            &format!("a whole number from {least}"),
+        )),
+    }
+}
+
+pub(crate) fn truth(text: &str) -> Parsed<bool> {
+    choice(text, &[("true", true), ("false", false)]).map_err(|problem| Problem {
+        help: Some("write #true or #false".to_owned()),
+        replacement: None,
+        ..problem
+    })
+}
+
+pub(crate) fn user(text: &str) -> Parsed<User> {
+    choice(text, &[("dev", User::Dev), ("root", User::Root)])
+}
+
+pub(crate) fn shell(text: &str) -> Parsed<Shell> {
+    choice(text, &[("bash", Shell::Bash), ("sh", Shell::Sh)])
+}
+
+fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
+    if let Some((_, value)) = choices.iter().find(|(name, _)| *name == text) {
+        return Ok(*value);
+    }
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+    let problem = bad_value(text, "one of the choices", &names.join(" or "));
+    Err(match nearest(text, names) {
+        Some(near) => problem.write(near),
+        None => problem,
+    })
+}
+
+fn bad_value(text: &str, what: &str, rule: &str) -> Problem {
+    Problem::new(
+        code::BAD_VALUE,
+        format!("`{}` is not {what}", visible(text)),
+        rule,
+    )
+}
+
+/// Four octal digits.
+pub(crate) fn mode(text: &str) -> Parsed<()> {
+    let octal = !text.is_empty() && text.bytes().all(|b| matches!(b, b'0'..=b'7'));
+    if octal && text.len() == 4 {
+        return Ok(());
+    }
+    let message = format!("`{}` is not a mode", visible(text));
+    let problem = Problem::new(code::BAD_MODE, message, "four octal digits in quotes");
+    let is_short = octal && text.len() == 3;
+    Err(if is_short {
+        problem.write(&quoted(&format!("0{text}")))
+    } else {
+        problem
+    })
+}
+
+/// `linux/amd64`, `linux/arm/v7`.
+pub(crate) fn platform(text: &str) -> Parsed<()> {
+    let word = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let parts: Vec<_> = text.split('/').collect();
+    if matches!(parts.len(), 2 | 3) && parts.iter().all(|part| word(part)) {
+        return Ok(());
+    }
+    Err(bad_value(
+        text,
+        "a platform",
+        "such as \"linux/amd64\" or \"linux/arm64\"",
+    ))
+}
+
+/// A whole commit id, so that nobody has to ask a server what it means.
+pub(crate) fn commit(text: &str) -> Parsed<Reference> {
+    let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
+    if !hex || !matches!(text.len(), 40 | 64) {
+        return Err(bad_value(
+            text,
+            "a commit",
+            "40 or 64 hex digits, the whole id",
+        ));
+    }
+    if text.bytes().any(|b| b.is_ascii_uppercase()) {
+        let lower = text.to_ascii_lowercase();
+        return Err(
+            bad_value(text, "a commit as git writes it", "lower-case digits")
+                .write(&quoted(&lower)),
+        );
+    }
+    Ok(Reference::Commit(text.to_owned()))
+}
+
+/// A branch's or a tag's name, by git's own rules.
+pub(crate) fn reference(text: &str) -> Parsed<String> {
+    let forbidden = |c: char| c.is_control() || " ~^:?*[\\\u{7f}".contains(c);
+    let bad_segment = |part: &str| {
+        part.is_empty() || part.starts_with('.') || part.to_ascii_lowercase().ends_with(".lock")
+    };
+    let bad = text.contains(forbidden)
+        || text.starts_with('-')
+        || text.ends_with('.')
+        || text == "@"
+        || text.contains("..")
+        || text.contains("@{")
+        || text.split('/').any(bad_segment);
+    if bad {
+        return Err(bad_value(
+            text,
+            "a name that git allows",
+            "see `git check-ref-format`",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for right in ["a", "web-22", &"a".repeat(40)] {
+            assert!(name(right).is_ok(), "{right}");
+        }
+        for wrong in ["", "A", "1a", "a_b", "ä", &"a".repeat(41), "a\u{200b}b"] {
+            assert!(name(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(kebab("Web_App"), "web-app");
+        assert_eq!(kebab("a\u{200b}b"), "ab");
+    }
+
+    #[test]
+    fn variables() {
+        assert!(env_key("_x1").is_ok() && env_key("MIX_ENV").is_ok());
+        assert!(env_key("1x").is_err() && env_key("a-b").is_err() && env_key("").is_err());
+        assert!(secret_name("GIT_TOKEN").is_ok() && secret_name("git").is_err());
+        assert!(secret_name(&"A".repeat(64)).is_ok() && secret_name(&"A".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn paths() {
+        for right in ["a", "a/b", ".npmrc", "...", "caf\u{e9}"] {
+            assert!(relative_path(right).is_ok(), "{right}");
+        }
+        for wrong in [
+            "",
+            ".",
+            "..",
+            "a/../b",
+            "a//b",
+            "a/",
+            "/a",
+            "~/x",
+            "a\\b",
+            "a\nb",
+            "cafe\u{301}",
+        ] {
+            assert!(relative_path(wrong).is_err(), "{wrong}");
+        }
+        assert!(folder("/opt/x").is_ok() && folder("/").is_err() && folder("//a").is_err());
+    }
+
+    #[test]
+    fn measures() {
+        assert_eq!(duration("90s").ok(), Some(Duration::from_secs(90)));
+        assert!(duration("0s").is_err() && duration("5").is_err() && duration("1d").is_err());
+        assert!(duration("99999999999999999999h").is_err() && duration("+1s").is_err());
+        assert_eq!(size("4GiB").ok(), Some(4 << 30));
+        assert!(size("4GB").is_err() && size("99999999999TiB").is_err());
+        assert_eq!(count("0", 0).ok(), Some(0));
+        assert!(count("0", 1).is_err() && count("-1", 0).is_err() && count("+1", 0).is_err());
+    }
+
+    #[test]
+    fn references() {
+        assert!(reference("feat/x").is_ok() && reference("v1.2").is_ok());
+        for wrong in [
+            "", "-x", "a..b", "a b", "a/", "/a", "a.lock", "@", "x@{1}", "a:b",
+        ] {
+            assert!(reference(wrong).is_err(), "{wrong}");
+        }
+        assert!(commit(&"a".repeat(40)).is_ok() && commit(&"a".repeat(64)).is_ok());
+        assert!(commit("abc").is_err() && commit(&"A".repeat(40)).is_err());
+    }
+
+    #[test]
+    fn modes_and_platforms() {
+        assert!(mode("0755").is_ok() && mode("755").is_err() && mode("0888").is_err());
+        assert!(platform("linux/amd64").is_ok() && platform("linux").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+# Sourced by the scripts: what they need of the machine, and the program they run.
+# shellcheck shell=bash
+
+PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+
+# need PROGRAM[=PACKAGE]…: installs what is missing, or says what to install.
+need() {
+    local want missing=()
+    for want in "$@"; do
+        command -v "${want%%=*}" >/dev/null || missing+=("${want#*=}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        echo "please install: ${missing[*]}" >&2
+        return 1
+    fi
+    echo "installing ${missing[*]}" >&2
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
+}
+
+need_rust() {
+    command -v cargo >/dev/null && return
+    echo "please install Rust, 1.95 or newer, with rustfmt and clippy: https://rustup.rs" >&2
+    return 1
+}
+
+# build_atelier: compiles the program and sets `atelier` to its path.
+build_atelier() {
+    need git cc=build-essential
+    need_rust
+    cargo build --release --locked
+    # shellcheck disable=SC2034 # for the caller
+    atelier=${CARGO_TARGET_DIR:-$PWD/target}/release/atelier
+}

@@ -1,0 +1,338 @@
+//! What every backend does: find, bake, keep and boot snapshots. The laws are in `tests/conformance.rs`.
+//!
+//! A backend gets normalised requests, in which everything is decided: it knows nothing of files, plans or targets.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atelier_lang::graph::{Cache, Resources, Shell, User};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::event::Sink;
+use crate::node::{ContentKey, ObjectId};
+use crate::resolve::{PinnedImage, RepoLocation};
+
+pub mod local;
+pub mod memory;
+
+/// Ends a bake or a boot that is under way; everything it started is gone when the call returns.
+pub type Cancel = CancellationToken;
+
+/// Stores snapshots by key, and makes and boots them.
+pub trait Backend {
+    /// The name in `--backend` and in JSON.
+    fn name(&self) -> &'static str;
+
+    /// Looks keys up, in the order asked. A backend that cannot be reached is an error, never a miss.
+    async fn probe(&self, keys: &[ContentKey]) -> Result<Vec<Presence>, BackendError>;
+
+    /// Bakes and publishes one node, or finds that another caller just did. Publishing is the last, atomic step.
+    async fn bake(
+        &self,
+        request: &BakeRequest,
+        events: &Sink,
+        cancel: &Cancel,
+    ) -> Result<Baked, BakeError>;
+
+    /// All snapshots, oldest first.
+    async fn list(&self) -> Result<Vec<Snapshot>, BackendError>;
+
+    /// Removes a snapshot; its children stay whole. `false` if there was none.
+    async fn remove(&self, key: ContentKey) -> Result<bool, BackendError>;
+
+    /// Starts a sandbox with a copy-on-write view of a snapshot.
+    async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError>;
+
+    /// Runs a command in a sandbox and returns how it ended.
+    async fn exec(&self, sandbox: &SandboxId, command: &Exec) -> Result<Ending, BackendError>;
+
+    /// The sandboxes that this value has booted and not destroyed.
+    async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError>;
+
+    /// Ends a sandbox and forgets its writes; one that is gone already is success.
+    async fn destroy(&self, sandbox: &SandboxId) -> Result<(), BackendError>;
+
+    /// Removes what crashes have left behind; returns how many things that were.
+    async fn sweep(&self) -> Result<usize, BackendError>;
+}
+
+/// What a probe found for a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Presence {
+    Absent,
+    Present(Box<Snapshot>),
+    /// There is a record, but its data is gone or damaged: a miss, with what is wrong.
+    Lost(String),
+}
+
+/// The record that is published together with the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    #[serde(with = "hex_key")]
+    pub key: ContentKey,
+    #[serde(with = "hex::serde")]
+    pub preimage: Vec<u8>,
+    /// The target it was baked for first; not part of its identity.
+    pub node: String,
+    #[serde(with = "hex_key::option")]
+    pub parent: Option<ContentKey>,
+    /// UTC, RFC 3339.
+    pub created: String,
+    pub durations: Durations,
+    /// What this snapshot adds to its parent on disk, in bytes.
+    pub bytes: u64,
+    /// The commit of each repository, by path in the workspace.
+    pub commits: BTreeMap<String, String>,
+    /// The checks that passed before it was published.
+    pub verified: Vec<String>,
+}
+
+/// Where the time of a bake went, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Durations {
+    /// Repositories and files.
+    pub checkout: f64,
+    pub steps: f64,
+    /// Flush, verification and publishing.
+    pub publish: f64,
+}
+
+impl Durations {
+    pub fn total(&self) -> f64 {
+        self.checkout + self.steps + self.publish
+    }
+}
+
+/// One node to bake, with everything decided.
+#[derive(Debug)]
+pub struct BakeRequest {
+    pub key: ContentKey,
+    pub preimage: Vec<u8>,
+    pub node: String,
+    /// The root file system; for a child, the one of the first ancestor.
+    pub image: PinnedImage,
+    pub platform: String,
+    pub parent: Option<ContentKey>,
+    pub checkouts: Vec<Checkout>,
+    pub files: Vec<WorkspaceFile>,
+    pub steps: Vec<Step>,
+    pub environment: Environment,
+    pub caches: Vec<Cache>,
+    pub resources: Resources,
+    /// Bake although the key is present; the new snapshot replaces the old one when it is whole.
+    pub force: bool,
+}
+
+/// One repository at one commit in the workspace.
+#[derive(Clone, Debug)]
+pub struct Checkout {
+    /// Relative to /home/dev.
+    pub path: String,
+    pub location: RepoLocation,
+    /// What becomes `origin`; empty for none.
+    pub url: String,
+    pub reference: String,
+    pub commit: ObjectId,
+    pub depth: u32,
+    pub submodules: bool,
+    pub lfs: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct WorkspaceFile {
+    /// Relative to /home/dev.
+    pub path: String,
+    pub mode: u32,
+    pub content: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub user: User,
+    /// Relative to /home/dev.
+    pub folder: String,
+    pub shell: Shell,
+    pub command: String,
+    pub timeout: Duration,
+    pub retry: u32,
+}
+
+/// Variables and secrets of a bake's steps or of a sandbox, beyond those that are always there (cli.md).
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    pub variables: BTreeMap<String, String>,
+    /// Folders before PATH, relative to /home/dev or absolute.
+    pub path: Vec<String>,
+    pub secrets: BTreeMap<String, SecretString>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SandboxRequest {
+    pub key: ContentKey,
+    pub image: PinnedImage,
+    pub platform: String,
+    pub environment: Environment,
+}
+
+/// Names a running sandbox of a backend.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SandboxId(pub String);
+
+#[derive(Clone, Debug)]
+pub struct Exec {
+    /// The program and its arguments; empty for a login shell.
+    pub command: Vec<String>,
+    /// Relative to /home/dev.
+    pub folder: String,
+    pub stdio: Stdio,
+    /// Added to the sandbox's environment, such as TERM.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Where a command's input and output go.
+#[derive(Clone, Debug)]
+pub enum Stdio {
+    /// The caller's own, a terminal or not.
+    Inherit,
+    /// No input; output is sent line by line.
+    Events(Sink),
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    Exited(i32),
+    Signalled(i32),
+}
+
+impl Ending {
+    pub fn success(self) -> bool {
+        self == Self::Exited(0)
+    }
+
+    /// What a shell would report: 128 and the signal's number after a signal.
+    pub fn code(self) -> u8 {
+        let code = match self {
+            Self::Exited(code) => code,
+            Self::Signalled(signal) => 128 + signal,
+        };
+        u8::try_from(code).unwrap_or(u8::MAX)
+    }
+}
+
+/// A finished bake.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Baked {
+    Published(Box<Snapshot>),
+    /// Somebody else published the same key while this call waited.
+    Found(Box<Snapshot>),
+}
+
+/// Why a node was not baked. Nothing that satisfies its key is left.
+#[derive(Debug, thiserror::Error)]
+pub enum BakeError {
+    #[error("step {} {ending}", index + 1)]
+    Step { index: usize, ending: StepEnding, log: PathBuf },
+    /// A repository's commit could not be had.
+    #[error(transparent)]
+    Checkout(#[from] crate::resolve::PinError),
+    #[error("the bake took longer than {} s in all", limit.as_secs())]
+    Timeout { limit: Duration, log: PathBuf },
+    #[error("cancelled")]
+    Cancelled,
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+/// How a step failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepEnding {
+    Failed(Ending),
+    TimedOut(Duration),
+}
+
+impl std::fmt::Display for StepEnding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(Ending::Exited(code)) => write!(f, "failed with exit status {code}"),
+            Self::Failed(Ending::Signalled(signal)) => write!(f, "was ended by signal {signal}"),
+            Self::TimedOut(limit) => write!(f, "ran into its time limit of {} s", limit.as_secs()),
+        }
+    }
+}
+
+/// The backend or the machine failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct BackendError {
+    pub class: Class,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+/// What kind of failure it is, which decides what a caller can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// May work when tried again.
+    Transient,
+    /// The machine or cluster does not allow it.
+    Denied,
+    /// No room.
+    Full,
+    /// A snapshot or an image that was there is not.
+    Lost,
+    /// A fault of atelier.
+    Bug,
+}
+
+impl BackendError {
+    pub fn new(class: Class, message: impl Into<String>) -> Self {
+        Self { class, message: message.into(), help: None }
+    }
+
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+mod hex_key {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::node::ContentKey;
+
+    pub(super) fn serialize<S: Serializer>(key: &ContentKey, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&key.to_hex())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ContentKey, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+
+    pub(super) mod option {
+        use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+        use crate::node::ContentKey;
+
+        #[expect(clippy::ref_option, reason = "the signature that serde calls")]
+        pub(in super::super) fn serialize<S: Serializer>(
+            key: &Option<ContentKey>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            key.map(ContentKey::to_hex).serialize(to)
+        }
+
+        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<ContentKey>, D::Error> {
+            let text = Option::<String>::deserialize(from)?;
+            text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+        }
+    }
+}

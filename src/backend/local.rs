@@ -1,0 +1,137 @@
+//! The embedded backend: Linux namespaces and overlays, without a daemon. A snapshot is a stack of overlay layers, so a
+//! child never copies its parent, and a sandbox is one more, empty layer.
+//!
+//! Runs as root. Everything that is started is started from the main thread, since what watches over its parent's life
+//! watches the thread.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::backend::{
+    Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Ending, Exec, Presence,
+    SandboxId, SandboxRequest, Snapshot,
+};
+use crate::event::Sink;
+use crate::git::Git;
+use crate::node::ContentKey;
+
+mod attach;
+mod bake;
+mod boot;
+mod checkout;
+mod environment;
+mod image;
+mod init;
+pub mod launcher;
+mod lease;
+mod log;
+mod mounts;
+mod nonce;
+mod protocol;
+mod session;
+mod store;
+mod sys;
+mod terminal;
+
+use store::{Store, failed};
+
+pub struct Local {
+    store: Store,
+    git: Git,
+    /// What this value has booted; a session is taken out while it runs a command.
+    sandboxes: RefCell<BTreeMap<SandboxId, boot::Running>>,
+}
+
+impl Local {
+    /// Opens the store at `root`, and makes it if there is none.
+    pub fn open(root: &Path) -> Result<Self, BackendError> {
+        if !rustix::process::geteuid().is_root() {
+            let message = "the embedded backend runs as root in this version";
+            return Err(BackendError::new(Class::Denied, message).with_help("run it with sudo"));
+        }
+        let store = Store::open(root)?;
+        let git = Git::new(store.root(), std::env::vars_os().collect::<Vec<(OsString, OsString)>>())
+            .map_err(|error| BackendError::new(Class::Denied, error.to_string()))?;
+        Ok(Self { store, git, sandboxes: RefCell::default() })
+    }
+
+    /// The layers of a parent, lowest first.
+    fn parent_layers(&self, parent: Option<ContentKey>) -> Result<Vec<String>, BackendError> {
+        let Some(key) = parent else { return Ok(Vec::new()) };
+        match self.store.record(key) {
+            Ok(Some(record)) => Ok(record.layers),
+            Ok(None) => Err(lost(key, "it is gone")),
+            Err(cause) => Err(lost(key, &cause)),
+        }
+    }
+}
+
+fn lost(key: ContentKey, cause: &str) -> BackendError {
+    BackendError::new(Class::Lost, format!("cannot use {}: {cause}", key.snapshot_name()))
+}
+
+impl Backend for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    async fn probe(&self, keys: &[ContentKey]) -> Result<Vec<Presence>, BackendError> {
+        Ok(keys.iter().map(|&key| self.store.probe(key)).collect())
+    }
+
+    async fn bake(
+        &self,
+        request: &BakeRequest,
+        events: &Sink,
+        cancel: &Cancel,
+    ) -> Result<Baked, BakeError> {
+        Box::pin(bake::bake(self, request, events, cancel)).await
+    }
+
+    async fn list(&self) -> Result<Vec<Snapshot>, BackendError> {
+        let records = self.store.records().map_err(|error| failed("read the store", &error))?;
+        Ok(records.into_iter().map(|record| record.snapshot).collect())
+    }
+
+    async fn remove(&self, key: ContentKey) -> Result<bool, BackendError> {
+        self.store.remove(key).map_err(|error| failed("remove a snapshot", &error))
+    }
+
+    async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError> {
+        let running = Box::pin(boot::boot(self, request)).await?;
+        let id = running.id();
+        self.sandboxes.borrow_mut().insert(id.clone(), running);
+        Ok(id)
+    }
+
+    async fn exec(&self, sandbox: &SandboxId, command: &Exec) -> Result<Ending, BackendError> {
+        let running = self.sandboxes.borrow_mut().remove(sandbox);
+        let mut running = running.ok_or_else(|| boot::not_running(sandbox))?;
+        let ending = Box::pin(running.exec(command)).await;
+        self.sandboxes.borrow_mut().insert(sandbox.clone(), running);
+        ending
+    }
+
+    async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError> {
+        Ok(self.sandboxes.borrow().keys().cloned().collect())
+    }
+
+    async fn destroy(&self, sandbox: &SandboxId) -> Result<(), BackendError> {
+        let running = self.sandboxes.borrow_mut().remove(sandbox);
+        if let Some(running) = running {
+            running.end().await;
+        }
+        Ok(())
+    }
+
+    async fn sweep(&self) -> Result<usize, BackendError> {
+        let swept = self.store.sweep().map_err(|error| failed("sweep the store", &error))?;
+        let store = self.store.clone();
+        // Goes on beside the work for as long as there is work.
+        std::thread::spawn(move || store.empty_trash(Duration::MAX));
+        Ok(swept)
+    }
+}

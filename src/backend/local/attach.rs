@@ -1,0 +1,100 @@
+//! The caller's terminal on a terminal in the sandbox: keys in, output out, the window's size kept equal.
+
+use std::fs::File;
+use std::io;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::protocol::{Process, Reply, Request, WindowSize};
+use super::session::Session;
+use super::sys;
+use crate::backend::{BackendError, Class, Ending};
+
+/// The caller's terminal in raw mode; dropped, it is as it was.
+struct RawTerminal {
+    terminal: AsyncFd<File>,
+    before: Termios,
+}
+
+/// Runs a process on a new terminal, which is joined to the caller's until it ends.
+pub(super) async fn run(
+    session: &mut Session,
+    process: impl FnOnce(WindowSize) -> Process,
+) -> Result<Ending, BackendError> {
+    let terminal = RawTerminal::open().map_err(|error| unusable(&error))?;
+    let mut resized = signal(SignalKind::window_change()).map_err(|error| unusable(&error))?;
+    let size = terminal.size().map_err(|error| unusable(&error))?;
+    session.requests.send(&Request::Run(Box::new(process(size)))).await?;
+    loop {
+        tokio::select! {
+            reply = session.replies.receive() => match reply? {
+                Reply::Output(bytes) => terminal.show(&bytes).map_err(|error| unusable(&error))?,
+                Reply::Ended(ending) => return Ok(ending),
+                Reply::Refused(refused) => return Err(super::session::describe(refused)),
+                Reply::Ready => {}
+            },
+            keys = terminal.keys() => {
+                let keys = keys.map_err(|error| unusable(&error))?;
+                session.requests.send(&Request::Input(keys)).await?;
+            }
+            _ = resized.recv() => {
+                let size = terminal.size().map_err(|error| unusable(&error))?;
+                session.requests.send(&Request::Resize(size)).await?;
+            }
+        }
+    }
+}
+
+impl RawTerminal {
+    fn open() -> io::Result<Self> {
+        // Opened anew, so that waiting for keys without blocking is not shared with the caller's shell.
+        let file = File::options().read(true).write(true).open("/dev/tty")?;
+        fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
+        let before = tcgetattr(&file)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(&file, OptionalActions::Now, &raw)?;
+        Ok(Self { terminal: sys::watch(file)?, before })
+    }
+
+    fn size(&self) -> io::Result<WindowSize> {
+        let size = tcgetwinsize(self.terminal.get_ref())?;
+        Ok(WindowSize { rows: size.ws_row, columns: size.ws_col })
+    }
+
+    async fn keys(&self) -> io::Result<Vec<u8>> {
+        loop {
+            let mut ready = self.terminal.readable().await?;
+            let mut buffer = vec![0; 4096];
+            let read = |terminal: &AsyncFd<File>| Ok(rustix::io::read(terminal.get_ref(), &mut buffer)?);
+            if let Ok(length) = ready.try_io(read) {
+                buffer.truncate(length?);
+                return Ok(buffer);
+            }
+        }
+    }
+
+    fn show(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match rustix::io::write(rustix::stdio::stdout(), bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before).ok();
+    }
+}
+
+fn unusable(error: &io::Error) -> BackendError {
+    BackendError::new(Class::Denied, format!("cannot use the terminal: {error}"))
+}

@@ -1,0 +1,115 @@
+//! Sandboxes: a fresh, empty layer over a snapshot's, and processes in it.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+
+use atelier_lang::graph::User;
+
+use super::environment::{self, ImageVariables};
+use super::protocol::{Action, Layout, Process, Root, StdioKind};
+use super::session::Session;
+use super::store::{Scratch, failed};
+use super::{Local, attach, image};
+use crate::backend::{
+    BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio,
+};
+use crate::event::Kind;
+
+/// A sandbox that has been booted.
+pub(super) struct Running {
+    session: Session,
+    scratch: Scratch,
+    variables: Option<BTreeMap<String, String>>,
+    environment: Environment,
+}
+
+pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Running, BackendError> {
+    let layers = local.parent_layers(Some(request.key))?;
+    let image = image::ready(&local.store, &request.image, &request.platform).await?;
+    let scratch = local.store.scratch(&layers);
+    let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
+    let layout = Layout {
+        store: local.store.root().to_owned(),
+        scratch: scratch.name().to_owned(),
+        root: image.root,
+        workspace: layers,
+        caches: Vec::new(),
+        hostname: "atelier".to_owned(),
+    };
+    let session = Session::start(&layout).await?;
+    let environment = request.environment.clone();
+    Ok(Running { session, scratch, variables: image.variables, environment })
+}
+
+pub(super) fn not_running(sandbox: &SandboxId) -> BackendError {
+    BackendError::new(Class::Lost, format!("there is no sandbox {}, or it is busy", sandbox.0))
+}
+
+impl Running {
+    pub(super) fn id(&self) -> SandboxId {
+        SandboxId(self.scratch.name().trim_start_matches("w/").to_owned())
+    }
+
+    pub(super) async fn exec(&mut self, command: &Exec) -> Result<Ending, BackendError> {
+        match &command.stdio {
+            Stdio::Inherit if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => {
+                attach::run(&mut self.session, |size| {
+                    Self::process(
+                        command,
+                        StdioKind::Terminal(size),
+                        self.variables.as_ref(),
+                        &self.environment,
+                    )
+                })
+                .await
+            }
+            Stdio::Inherit => {
+                let process = self.of(command, StdioKind::Inherit);
+                self.session.run(process, |_| {}).await
+            }
+            Stdio::Events(events) => {
+                let process = self.of(command, StdioKind::Frames);
+                let mut output = Vec::new();
+                let ending = self.session.run(process, |bytes| output.extend_from_slice(bytes)).await;
+                for line in String::from_utf8_lossy(&output).lines() {
+                    events.send(Kind::Output(line.to_owned()));
+                }
+                ending
+            }
+        }
+    }
+
+    /// Ends the sandbox and forgets its writes.
+    pub(super) async fn end(self) {
+        self.session.end().await;
+        drop(self.scratch);
+    }
+
+    fn of(&self, command: &Exec, stdio: StdioKind) -> Process {
+        Self::process(command, stdio, self.variables.as_ref(), &self.environment)
+    }
+
+    fn process(
+        command: &Exec,
+        stdio: StdioKind,
+        variables: Option<&BTreeMap<String, String>>,
+        environment: &Environment,
+    ) -> Process {
+        let shell = || vec!["bash".to_owned(), "-l".to_owned()];
+        let program = if command.command.is_empty() { shell() } else { command.command.clone() };
+        let image = variables.map_or(ImageVariables::Host, ImageVariables::Image);
+        Process {
+            root: Root::Image,
+            user: User::Dev,
+            folder: std::path::Path::new("/home/dev").join(&command.folder).display().to_string(),
+            environment: environment::variables(
+                image,
+                &environment::proxies(),
+                environment,
+                &command.variables,
+            ),
+            action: Action::Run(program),
+            stdio,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Repositories in the workspace: fetched as the caller, who may read them; checked out in the sandbox as `dev`, who
+//! will own them. Both with the machine's git; see the ADR on git.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atelier_lang::graph::User;
+use futures_util::future::try_join_all;
+
+use super::log::Log;
+use super::protocol::{Action, Process, Root, StdioKind};
+use super::session::Session;
+use super::store::Scratch;
+use crate::backend::{BackendError, BakeError, Checkout, Class};
+use crate::git::{Fetch, Git};
+use crate::resolve::PinError;
+
+/// Puts a fetched `.git` in its place and brings the work tree to its commit. The old index, if there is one, saves
+/// rewriting what is right already, and knows what the commit before had that this one has not.
+const CHECK_OUT: &str = r#"
+mkdir -p -- "$1" && cd -- "$1"
+index=
+if [ -f .git/index ]; then index=$(mktemp); cp -p .git/index "$index"; fi
+rm -rf .git
+cp -R "$2" .git
+if [ -n "$index" ]; then mv "$index" .git/index; fi
+git reset --quiet --hard
+commit=$(git rev-parse HEAD)
+if [ "$commit" != "$3" ]; then echo "checked out $commit, not $3" >&2; exit 1; fi
+"#;
+
+/// A step may have removed a repository, or committed to it; what is there must be whole.
+const VERIFY: &str = r#"
+cd -- "$1" 2>/dev/null && [ -d .git ] || exit 0
+git fsck --no-progress --no-dangling
+"#;
+
+/// Fetches all commits at once, into the scratch folder.
+pub(super) async fn fetch(
+    git: &Git,
+    checkouts: &[Checkout],
+    scratch: &Scratch,
+    limit: Duration,
+) -> Result<(), BakeError> {
+    std::fs::create_dir(scratch.path("git"))
+        .map_err(|error| super::store::failed("make a folder in the store", &error))?;
+    try_join_all(checkouts.iter().enumerate().map(async |(index, checkout)| {
+        let into = scratch.path(&format!("git/{index}"));
+        let fetch = Fetch {
+            location: &checkout.location,
+            url: &checkout.url,
+            commit: checkout.commit,
+            reference: &checkout.reference,
+            depth: checkout.depth,
+            credential: None,
+            limit,
+        };
+        git.fetch_commit(&fetch, &into).await.map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
+        let needs = git.needs(&into, &checkout.commit).await;
+        let needs = needs.map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
+        if needs.submodules && checkout.submodules {
+            let cause = "it has submodules, which this version does not check out";
+            return Err(unfetched(checkout, cause, "leave them out with `submodules=#false`".to_owned()));
+        }
+        if needs.lfs && checkout.lfs {
+            let cause = "it keeps files in LFS, which this version does not fetch";
+            return Err(unfetched(checkout, cause, "keep the pointers with `lfs=#false`".to_owned()));
+        }
+        Ok(())
+    }))
+    .await?;
+    Ok(())
+}
+
+fn unfetched(checkout: &Checkout, cause: &str, help: String) -> BakeError {
+    let input = match checkout.url.as_str() {
+        "" => checkout.path.clone(),
+        url => url.to_owned(),
+    };
+    BakeError::Checkout(PinError { input, cause: cause.to_owned(), help })
+}
+
+/// Checks a fetched repository out.
+pub(super) async fn check_out(
+    session: &mut Session,
+    index: usize,
+    checkout: &Checkout,
+    log: &mut Log,
+) -> Result<(), BakeError> {
+    let from = format!("/run/atelier/git/{index}");
+    let arguments = [checkout.path.clone(), from, checkout.commit.to_string()];
+    script(session, CHECK_OUT, &arguments, log, &format!("check out {}", checkout.path)).await
+}
+
+/// Checks that a repository in the workspace is whole.
+pub(super) async fn verify(
+    session: &mut Session,
+    checkout: &Checkout,
+    log: &mut Log,
+) -> Result<(), BakeError> {
+    let operation = format!("verify the repository {}", checkout.path);
+    script(session, VERIFY, std::slice::from_ref(&checkout.path), log, &operation).await
+}
+
+async fn script(
+    session: &mut Session,
+    script: &str,
+    arguments: &[String],
+    log: &mut Log,
+    operation: &str,
+) -> Result<(), BakeError> {
+    let mut program: Vec<String> = ["sh", "-euc", script, "sh"].map(str::to_owned).to_vec();
+    program.extend_from_slice(arguments);
+    let process = Process {
+        root: Root::Tools,
+        user: User::Dev,
+        folder: "/home/dev".to_owned(),
+        environment: environment(),
+        action: Action::Run(program),
+        stdio: StdioKind::Frames,
+    };
+    let mut said = Vec::new();
+    let ending = session.run(process, |bytes| said.extend_from_slice(bytes)).await?;
+    if ending.success() {
+        return Ok(());
+    }
+    log.output(&said);
+    log.flush();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let class = if said.contains("No space left") { Class::Full } else { Class::Denied };
+    Err(BackendError::new(class, format!("cannot {operation}: {said}")).into())
+}
+
+/// Git as nobody has configured it.
+fn environment() -> Vec<(String, String)> {
+    let fixed = BTreeMap::from([
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/home/dev"),
+        ("LC_ALL", "C"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ]);
+    fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}

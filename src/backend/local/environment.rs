@@ -1,0 +1,74 @@
+//! The variables that a process in a sandbox sees. Pure.
+
+use std::collections::BTreeMap;
+
+use secrecy::ExposeSecret;
+
+use crate::backend::Environment;
+
+/// Where programs are if an image does not say.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What image `host` adds to that.
+const HOST_PATH: &str = "/usr/local/go/bin";
+
+/// The caller's variables that say how to reach the network. They are not in the key.
+pub(super) const PROXIES: [&str; 8] = [
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+];
+
+/// What the image says about variables.
+#[derive(Clone, Copy)]
+pub(super) enum ImageVariables<'a> {
+    Host,
+    Image(&'a BTreeMap<String, String>),
+}
+
+/// Variables from the most general to the most particular; a later one replaces an earlier one.
+pub(super) fn variables(
+    image: ImageVariables<'_>,
+    proxies: &BTreeMap<String, String>,
+    own: &Environment,
+    extra: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    match image {
+        ImageVariables::Host => drop(all.insert("PATH".to_owned(), format!("{PATH}:{HOST_PATH}"))),
+        ImageVariables::Image(variables) => {
+            all.insert("PATH".to_owned(), PATH.to_owned());
+            all.extend(variables.clone());
+        }
+    }
+    let fixed = [
+        ("HOME", "/home/dev"),
+        ("USER", "dev"),
+        ("LOGNAME", "dev"),
+        ("SHELL", "/bin/bash"),
+        ("LANG", "C.UTF-8"),
+        ("TZ", "UTC"),
+    ];
+    all.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    all.extend(proxies.clone());
+    all.extend(extra.clone());
+    all.extend(own.variables.clone());
+    let secrets = own.secrets.iter();
+    all.extend(secrets.map(|(name, value)| (name.clone(), value.expose_secret().to_owned())));
+    let folders = own.path.iter().map(|folder| match folder.starts_with('/') {
+        true => folder.clone(),
+        false => format!("/home/dev/{folder}"),
+    });
+    let path = folders.chain(all.get("PATH").cloned()).collect::<Vec<_>>().join(":");
+    all.insert("PATH".to_owned(), path);
+    all.into_iter().collect()
+}
+
+/// The proxy variables of this process.
+pub(super) fn proxies() -> BTreeMap<String, String> {
+    let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+    PROXIES.into_iter().filter_map(value).collect()
+}
+
+/// Added in steps only.
+pub(super) fn of_steps() -> BTreeMap<String, String> {
+    BTreeMap::from([("CI", "true"), ("ATELIER", "1")].map(|(name, value)| (name.to_owned(), value.to_owned())))
+}

@@ -1,0 +1,248 @@
+//! The first process of a sandbox's PID namespace: it enters the root, starts the one process it is for, reaps what is
+//! orphaned, and ends. When it ends, the kernel ends everything else in the namespace.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use atelier_lang::graph::User;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{
+    Pid, Signal, WaitOptions, pivot_root, set_parent_process_death_signal, setsid, wait,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, Gid, Uid, remove_capability_from_bounding_set, set_capabilities,
+    set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{Action, Process, Refusal, StdioKind};
+use super::sys;
+use crate::backend::Ending;
+
+/// Uid and gid of `dev`.
+pub(super) const DEV: u32 = 1000;
+
+/// What the kernel has; later ones are refused with EINVAL and do not matter.
+const LAST_CAPABILITY: u32 = 63;
+
+/// What a root step may do inside the sandbox.
+const ROOT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETFCAP)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SYS_CHROOT);
+
+#[derive(Serialize, Deserialize)]
+enum Report {
+    Ended(Ending),
+    Refused(Refusal),
+}
+
+/// Never returns: this is the child of a fork.
+pub(super) fn main(
+    root: &Path,
+    process: &Process,
+    output: Option<PipeWriter>,
+    terminal: Option<OwnedFd>,
+    mut report: PipeWriter,
+) -> ! {
+    let result = live(root, process, output, terminal);
+    let message = match result {
+        Ok(ending) => Report::Ended(ending),
+        Err(refusal) => Report::Refused(refusal),
+    };
+    let written = serde_json::to_vec(&message).is_ok_and(|text| report.write_all(&text).is_ok());
+    sys::exit_now(i32::from(!written))
+}
+
+/// What the first process said before it ended; nothing means that it was killed.
+pub(super) fn read_report(mut report: PipeReader) -> Result<Ending, Refusal> {
+    let mut text = Vec::new();
+    report.read_to_end(&mut text).map_err(|error| Refusal::new("read a report", error))?;
+    match serde_json::from_slice(&text) {
+        Ok(Report::Ended(ending)) => Ok(ending),
+        Ok(Report::Refused(refusal)) => Err(refusal),
+        Err(_) => Ok(Ending::Signalled(Signal::KILL.as_raw())),
+    }
+}
+
+fn live(
+    root: &Path,
+    process: &Process,
+    output: Option<PipeWriter>,
+    terminal: Option<OwnedFd>,
+) -> Result<Ending, Refusal> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Refusal::new("watch the parent", error))?;
+    enter(root)?;
+    match &process.action {
+        Action::Write(files) => write_all(files),
+        Action::Run(program) => {
+            let child = start(process, program, output, terminal)?;
+            reap(child).map_err(|error| Refusal::new("wait for the process", error))
+        }
+    }
+}
+
+/// Makes `root` the root of this mount namespace; what is outside is unreachable from here on.
+fn enter(root: &Path) -> Result<(), Refusal> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", root.join("proc"), "proc", flags, None)
+        .map_err(|error| Refusal::new("mount /proc", error))?;
+    let pivot = || {
+        rustix::process::chdir(root)?;
+        pivot_root(".", ".")?;
+        unmount(".", UnmountFlags::DETACH)?;
+        rustix::process::chdir("/")
+    };
+    pivot().map_err(|error| Refusal::new("enter the root file system", error))
+}
+
+fn start(
+    process: &Process,
+    program: &[String],
+    output: Option<PipeWriter>,
+    terminal: Option<OwnedFd>,
+) -> Result<Pid, Refusal> {
+    let path = find(&program[0], &process.environment)?;
+    let mut command = Command::new(&path);
+    command.args(&program[1..]).env_clear().envs(process.environment.iter().cloned());
+    let copy = |fd: &OwnedFd| fd.try_clone().map(Stdio::from);
+    let failed = |error| Refusal::new("duplicate a descriptor", error);
+    match (process.stdio, output, &terminal) {
+        (StdioKind::Frames, Some(output), _) => {
+            let output = OwnedFd::from(output);
+            command.stdin(Stdio::null()).stdout(copy(&output).map_err(failed)?).stderr(output);
+        }
+        (StdioKind::Terminal(_), _, Some(terminal)) => {
+            command.stdin(copy(terminal).map_err(failed)?);
+            command.stdout(copy(terminal).map_err(failed)?).stderr(copy(terminal).map_err(failed)?);
+        }
+        _ => {}
+    }
+    let user = process.user;
+    let terminal = terminal.is_some();
+    let folder = process.folder.clone();
+    sys::before_exec(&mut command, move || become_user(user, &folder, terminal));
+    let child = command.spawn().map_err(|error| {
+        let operation = format!("start {} in {}", path.display(), process.folder);
+        Refusal::new(operation, error)
+    })?;
+    Pid::from_raw(child.id().cast_signed())
+        .ok_or_else(|| Refusal::new("start a process", io::Error::from(io::ErrorKind::Other)))
+}
+
+/// The program's path, by the sandbox's PATH and not by atelier's.
+fn find(program: &str, environment: &[(String, String)]) -> Result<PathBuf, Refusal> {
+    let missing = || {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "not found on the sandbox's PATH");
+        Refusal::new(format!("start {program}"), cause)
+    };
+    if program.contains('/') {
+        return Ok(PathBuf::from(program));
+    }
+    let path = environment.iter().find(|(name, _)| name == "PATH").map_or("", |(_, path)| path);
+    let executable = |candidate: &PathBuf| {
+        fs::metadata(candidate)
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    path.split(':').map(|folder| Path::new(folder).join(program)).find(executable).ok_or_else(missing)
+}
+
+/// Between fork and exec: a session of its own, the user, no privileges, the folder.
+fn become_user(user: User, folder: &str, terminal: bool) -> io::Result<()> {
+    setsid()?;
+    if terminal {
+        sys::take_terminal(io::stdin().as_raw_fd())?;
+    }
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    drop_privileges(user)?;
+    // As the user: a folder that they may not enter is an error.
+    rustix::process::chdir(folder)?;
+    Ok(())
+}
+
+fn drop_privileges(user: User) -> rustix::io::Result<()> {
+    let keep = match user {
+        User::Dev => CapabilitySet::empty(),
+        User::Root => ROOT_CAPABILITIES,
+    };
+    for number in 0..=LAST_CAPABILITY {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        if !keep.contains(capability) && remove_capability_from_bounding_set(capability).is_err() {
+            break; // The kernel knows no more.
+        }
+    }
+    set_thread_groups(&[])?;
+    match user {
+        User::Dev => {
+            let (uid, gid) = (Uid::from_raw(DEV), Gid::from_raw(DEV));
+            set_thread_res_gid(gid, gid, gid)?;
+            set_thread_res_uid(uid, uid, uid)?;
+        }
+        User::Root => {
+            let sets = CapabilitySets {
+                effective: keep,
+                permitted: keep,
+                inheritable: CapabilitySet::empty(),
+            };
+            set_capabilities(None, sets)?;
+        }
+    }
+    set_no_new_privs(true)
+}
+
+/// Waits for `child`, and for every orphan that the namespace hands to its first process.
+fn reap(child: Pid) -> rustix::io::Result<Ending> {
+    loop {
+        let (pid, status) = match wait(WaitOptions::empty()) {
+            Ok(Some(ended)) => ended,
+            Ok(None) | Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        };
+        if pid != child {
+            continue;
+        }
+        if let Some(code) = status.exit_status() {
+            return Ok(Ending::Exited(code));
+        }
+        if let Some(signal) = status.terminating_signal() {
+            return Ok(Ending::Signalled(signal));
+        }
+    }
+}
+
+/// Writes files as `dev`, who can do no harm through a symbolic link that a parent left.
+fn write_all(files: &[(String, u32, Vec<u8>)]) -> Result<Ending, Refusal> {
+    drop_privileges(User::Dev).map_err(|error| Refusal::new("become dev", error))?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    for (path, mode, content) in files {
+        let path = Path::new("/home/dev").join(path);
+        write(&path, *mode, content)
+            .map_err(|error| Refusal::new(format!("write {}", path.display()), error))?;
+    }
+    Ok(Ending::Exited(0))
+}
+
+/// Replaces what is there, a symbolic link included.
+fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(content)?;
+    // The mode that was asked for, whatever the umask is.
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}

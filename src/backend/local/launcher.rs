@@ -1,0 +1,189 @@
+//! The process between atelier and a sandbox: it has one thread, a mount namespace of its own, and one child at a time,
+//! the first process of a PID namespace. It does what it is told and decides nothing.
+//!
+//! Killed, by whatever, it takes the sandbox with it: its children die with their parent, and its mounts with their
+//! namespace. So atelier's own death needs no clean-up but that of a folder.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getppid, kill_process, pidfd_open,
+    set_parent_process_death_signal, waitpid,
+};
+
+use super::init;
+use super::mounts::Mounts;
+use super::protocol::{
+    HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
+};
+use super::sys;
+use super::terminal::Terminal;
+use crate::backend::Ending;
+
+/// The hidden first argument that makes this program a launcher.
+pub const ARGUMENT: &str = "__sandbox";
+
+/// Runs as a launcher: `arguments` are the socket's number and the parent's process id.
+pub fn main(arguments: &[String]) -> ExitCode {
+    match numbers(arguments).map(|(socket, parent)| serve(socket, parent)) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) | None => ExitCode::FAILURE,
+    }
+}
+
+fn numbers(arguments: &[String]) -> Option<(i32, i32)> {
+    match arguments {
+        [socket, parent] => Some((socket.parse().ok()?, parent.parse().ok()?)),
+        _ => None,
+    }
+}
+
+fn serve(socket: i32, parent: i32) -> io::Result<()> {
+    let mut socket = UnixStream::from(sys::inherited(socket));
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid().map(Pid::as_raw_pid) != Some(parent) {
+        return Ok(()); // It died before it could be watched.
+    }
+    let Some(layout) = receive::<Layout>(&mut socket)? else { return Ok(()) };
+    let mut mounts = match Mounts::prepare(layout) {
+        Ok(mounts) => mounts,
+        Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
+    };
+    send(&mut socket, Reply::Ready)?;
+    while let Some(request) = receive::<Request>(&mut socket)? {
+        // Anything else comes too late: the process it was for has ended.
+        let Request::Run(process) = request else { continue };
+        let reply = match run(&mut socket, &mut mounts, &process) {
+            Ok(Some(ending)) => Reply::Ended(ending),
+            Ok(None) => return Ok(()),
+            Err(refusal) => Reply::Refused(refusal),
+        };
+        send(&mut socket, reply)?;
+    }
+    Ok(())
+}
+
+/// Runs one process tree to its end; `None` if atelier went away.
+fn run(
+    socket: &mut UnixStream,
+    mounts: &mut Mounts,
+    process: &Process,
+) -> Result<Option<Ending>, Refusal> {
+    let root = mounts.root(process.root)?;
+    let mut terminal = match process.stdio {
+        StdioKind::Terminal(size) => Some(Terminal::open(&root, size)?),
+        StdioKind::Frames | StdioKind::Inherit => None,
+    };
+    let (output, child_output) = match process.stdio {
+        StdioKind::Frames => Some(io::pipe().map_err(|error| Refusal::new("make a pipe", error))?).unzip(),
+        StdioKind::Inherit | StdioKind::Terminal(_) => (None, None),
+    };
+    let (report, child_report) = io::pipe().map_err(|error| Refusal::new("make a pipe", error))?;
+    let forked = sys::fork_into_namespaces();
+    let pid = match forked.map_err(|error| Refusal::new("create namespaces", error))? {
+        sys::Fork::Parent(pid) => pid,
+        sys::Fork::Child => {
+            let terminal = terminal.as_mut().and_then(Terminal::take_inner_side);
+            init::main(&root, process, child_output, terminal, child_report)
+        }
+    };
+    drop((child_output, child_report));
+    if let Some(terminal) = &mut terminal {
+        drop(terminal.take_inner_side());
+    }
+    let output = output.map(OwnedFd::from).or_else(|| terminal.map(|terminal| terminal.outer));
+    let attended = attend(socket, pid, output.as_ref());
+    // Whatever happened, nothing of the tree is left when this returns.
+    kill_process(pid, Signal::KILL).ok();
+    waitpid(Some(pid), WaitOptions::empty()).map_err(|error| Refusal::new("wait", error))?;
+    let here = attended.map_err(|error| Refusal::new("attend the process", error))?;
+    if let Some(output) = &output {
+        drain(socket, output).map_err(|error| Refusal::new("read the output", error))?;
+    }
+    if here { init::read_report(report).map(Some) } else { Ok(None) }
+}
+
+/// Forwards output and requests until the process ends (`true`) or atelier goes away (`false`).
+fn attend(socket: &mut UnixStream, pid: Pid, output: Option<&OwnedFd>) -> io::Result<bool> {
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut output = output;
+    loop {
+        let mut watched = vec![
+            PollFd::new(&process, PollFlags::IN),
+            PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN),
+        ];
+        watched.extend(output.map(|output| PollFd::new(output, PollFlags::IN)));
+        match poll(&mut watched, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other?,
+        };
+        let ready: Vec<bool> = watched.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if ready.get(2) == Some(&true) && !forward(socket, output)? {
+            output = None;
+        }
+        if ready[1] && !handle(socket, pid, output)? {
+            return Ok(false);
+        }
+        if ready[0] {
+            return Ok(true);
+        }
+    }
+}
+
+/// Carries out one request; `false` if atelier went away.
+fn handle(socket: &mut UnixStream, pid: Pid, terminal: Option<&OwnedFd>) -> io::Result<bool> {
+    match (receive::<Request>(socket)?, terminal) {
+        (None, _) => return Ok(false),
+        (Some(Request::Kill), _) => kill_process(pid, Signal::KILL)?,
+        (Some(Request::Input(bytes)), Some(terminal)) => {
+            // A program that does not read must not stop its own end.
+            rustix::io::write(terminal, &bytes).ok();
+        }
+        (Some(Request::Resize(size)), Some(terminal)) => super::terminal::resize(terminal, size).unwrap_or(()),
+        (Some(_), _) => {}
+    }
+    Ok(true)
+}
+
+/// Sends what can be read now; `false` at the end of the output.
+fn forward(socket: &mut UnixStream, output: Option<&OwnedFd>) -> io::Result<bool> {
+    let Some(output) = output else { return Ok(false) };
+    let mut buffer = vec![0; 64 << 10];
+    match rustix::io::read(output, &mut buffer) {
+        Ok(0) | Err(rustix::io::Errno::IO) => Ok(false),
+        Ok(length) => {
+            buffer.truncate(length);
+            send(socket, Reply::Output(buffer))?;
+            Ok(true)
+        }
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Every writer is dead; a terminal's end shows as an error, a pipe's as nothing to read.
+fn drain(socket: &mut UnixStream, output: &OwnedFd) -> io::Result<()> {
+    while forward(socket, Some(output))? {}
+    Ok(())
+}
+
+fn send(socket: &mut UnixStream, reply: Reply) -> io::Result<()> {
+    socket.write_all(&encode_reply(reply)?)
+}
+
+/// `None` if the other side has closed.
+fn receive<T: serde::de::DeserializeOwned>(socket: &mut UnixStream) -> io::Result<Option<T>> {
+    let mut head = [0; HEAD];
+    match socket.read_exact(&mut head) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut body = vec![0; body_length(head)?];
+    socket.read_exact(&mut body)?;
+    Ok(Some(serde_json::from_slice(&body)?))
+}

@@ -1,0 +1,85 @@
+//! The log of a bake: written as output comes, kept whatever becomes of the bake, and free of secrets.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::event::{Kind, Sink};
+
+/// Longer lines are cut into pieces, so that a stream without line ends is seen as it comes. In bytes.
+const LINE: usize = 64 << 10;
+
+/// What stands in a secret's place.
+const MASK: &str = "***";
+
+pub(super) struct Log {
+    file: File,
+    path: PathBuf,
+    events: Sink,
+    secrets: Vec<SecretString>,
+    /// The line that is not finished yet.
+    rest: Vec<u8>,
+}
+
+impl Log {
+    pub(super) fn create(path: PathBuf, events: &Sink, secrets: Vec<SecretString>) -> std::io::Result<Self> {
+        let file = File::create_new(&path)?;
+        events.send(Kind::Started { log: path.clone() });
+        Ok(Self { file, path, events: events.clone(), secrets, rest: Vec::new() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A headline between the lines of output.
+    pub(super) fn phase(&mut self, text: &str) {
+        self.flush();
+        let text = self.mask(text);
+        self.write(&format!("==> {text}"));
+        self.events.send(Kind::Phase(text));
+    }
+
+    /// Something to know, as a line of its own.
+    pub(super) fn notice(&mut self, text: &str) {
+        self.flush();
+        let text = self.mask(text);
+        self.write(&format!("--> {text}"));
+        self.events.send(Kind::Notice(text));
+    }
+
+    /// Output as it comes, in pieces of any size.
+    pub(super) fn output(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.rest.extend_from_slice(piece);
+            if piece.ends_with(b"\n") || self.rest.len() >= LINE {
+                self.flush();
+            }
+        }
+    }
+
+    /// Ends an unfinished line.
+    pub(super) fn flush(&mut self) {
+        if self.rest.is_empty() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned();
+        let text = self.mask(text.trim_end_matches(['\n', '\r']));
+        self.write(&text);
+        self.events.send(Kind::Output(text));
+    }
+
+    fn write(&mut self, line: &str) {
+        // A full disk ends the bake by its own writes; the log must not hide why.
+        writeln!(self.file, "{line}").ok();
+    }
+
+    fn mask(&self, text: &str) -> String {
+        let lines = self.secrets.iter().flat_map(|secret| secret.expose_secret().lines());
+        lines
+            .filter(|line| !line.trim().is_empty())
+            .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+    }
+}

@@ -1,0 +1,21 @@
+//! Random names.
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// 128 random bits.
+pub(super) fn random() -> u128 {
+    let mut bytes = [0; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        // Fails only before the kernel's pool is ready, or when interrupted.
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty()).unwrap_or(0);
+    }
+    u128::from_le_bytes(bytes)
+}
+
+/// Ten letters and digits: short, since many layers' names share one page of mount options.
+pub(super) fn name() -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let random = random();
+    (0..10).map(|index| char::from(ALPHABET[(random >> (5 * index)) as usize % 32])).collect()
+}

@@ -1,0 +1,185 @@
+//! What atelier and a sandbox's launcher say to each other over their socket: frames of a length, a kind and a body.
+
+use std::io;
+use std::path::PathBuf;
+
+use atelier_lang::graph::User;
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Ending;
+
+/// The largest frame that is taken; files of a bake are the largest thing that is sent.
+const LIMIT: u32 = 256 << 20;
+
+/// The file systems of a sandbox. Names are relative to the store, so that many layers fit in one mount call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Layout {
+    pub store: PathBuf,
+    /// The folder that belongs to this sandbox alone, relative to the store.
+    pub scratch: String,
+    pub root: RootLayers,
+    /// The layers of the workspace, lowest first.
+    pub workspace: Vec<String>,
+    /// Kept folders, by where they are mounted: relative to /home/dev, or absolute.
+    pub caches: Vec<CacheMount>,
+    pub hostname: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CacheMount {
+    /// Relative to the store.
+    pub source: String,
+    pub target: String,
+}
+
+/// What a sandbox's root file system is made of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum RootLayers {
+    /// The machine's own system folders; `hidden` are absolute paths below /etc.
+    Host { hidden: Vec<PathBuf> },
+    /// Unpacked image layers, lowest first, relative to the store.
+    Image(Vec<String>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Request {
+    Run(Box<Process>),
+    /// Input for the process that runs; only with a terminal.
+    Input(Vec<u8>),
+    Resize(WindowSize),
+    /// Ends the process that runs, with everything it started.
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WindowSize {
+    pub rows: u16,
+    pub columns: u16,
+}
+
+/// One process tree in the sandbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub root: Root,
+    pub user: User,
+    /// Absolute, in the sandbox.
+    pub folder: String,
+    pub environment: Vec<(String, String)>,
+    pub action: Action,
+    pub stdio: StdioKind,
+}
+
+/// Which root file system a process sees; /home/dev is the same in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Root {
+    /// The node's image.
+    Image,
+    /// The machine's own programs, for what atelier itself does: an image needs no git.
+    Tools,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Action {
+    /// A program, found on the environment's PATH, and its arguments.
+    Run(Vec<String>),
+    /// Files to write below /home/dev: path, mode, content.
+    Write(Vec<(String, u32, Vec<u8>)>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum StdioKind {
+    /// No input; output comes back in frames.
+    Frames,
+    /// The launcher's own, which are those of atelier.
+    Inherit,
+    /// A new terminal of this size; input and output go through frames.
+    Terminal(WindowSize),
+}
+
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// The file systems are mounted.
+    Ready,
+    Output(Vec<u8>),
+    Ended(Ending),
+    /// The machine said no.
+    Refused(Refusal),
+}
+
+/// An operation that failed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Refusal {
+    /// Such as `mount /proc`.
+    pub operation: String,
+    /// The error number, if it was the kernel that said no.
+    pub errno: Option<i32>,
+    pub cause: String,
+}
+
+/// The replies that travel as JSON; output goes as it is.
+#[derive(Serialize, Deserialize)]
+enum Message {
+    Ready,
+    Ended(Ending),
+    Refused(Refusal),
+}
+
+const JSON: u8 = b'j';
+const OUTPUT: u8 = b'o';
+
+/// The length of a frame's head: a little-endian length and a kind.
+pub(super) const HEAD: usize = 5;
+
+impl Refusal {
+    pub(super) fn new(operation: impl Into<String>, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        Self {
+            operation: operation.into(),
+            errno: error.raw_os_error(),
+            cause: error.to_string(),
+        }
+    }
+}
+
+/// The length of the body that follows a head.
+pub(super) fn body_length(head: [u8; HEAD]) -> io::Result<usize> {
+    let [a, b, c, d, _] = head;
+    match u32::from_le_bytes([a, b, c, d]) {
+        length if length <= LIMIT => Ok(length as usize),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a frame that is too large")),
+    }
+}
+
+fn frame(kind: u8, body: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(body.len()).ok().filter(|length| *length <= LIMIT);
+    let length = length.ok_or(io::ErrorKind::InvalidInput)?;
+    let mut frame = length.to_le_bytes().to_vec();
+    frame.push(kind);
+    frame.extend_from_slice(body);
+    Ok(frame)
+}
+
+pub(super) fn encode_request(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    frame(JSON, &serde_json::to_vec(message)?)
+}
+
+pub(super) fn encode_reply(reply: Reply) -> io::Result<Vec<u8>> {
+    let message = match reply {
+        Reply::Output(bytes) => return frame(OUTPUT, &bytes),
+        Reply::Ready => Message::Ready,
+        Reply::Ended(ending) => Message::Ended(ending),
+        Reply::Refused(refusal) => Message::Refused(refusal),
+    };
+    frame(JSON, &serde_json::to_vec(&message)?)
+}
+
+pub(super) fn decode_reply(head: [u8; HEAD], body: Vec<u8>) -> io::Result<Reply> {
+    if head[HEAD - 1] == OUTPUT {
+        return Ok(Reply::Output(body));
+    }
+    Ok(match serde_json::from_slice(&body)? {
+        Message::Ready => Reply::Ready,
+        Message::Ended(ending) => Reply::Ended(ending),
+        Message::Refused(refusal) => Reply::Refused(refusal),
+    })
+}

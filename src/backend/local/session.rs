@@ -1,0 +1,159 @@
+//! Atelier's side of a sandbox: starts the launcher, tells it what to run, reads what it says.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdStream;
+use std::process::Stdio;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, Command};
+
+use super::launcher;
+use super::protocol::{
+    HEAD, Layout, Process, Refusal, Reply, Request, body_length, decode_reply, encode_request,
+};
+use crate::backend::{BackendError, Class, Ending};
+
+/// A launcher with its file systems mounted. Dropped, it dies, and the sandbox with it.
+pub(super) struct Session {
+    launcher: Child,
+    pub(super) requests: Requests,
+    pub(super) replies: Replies,
+}
+
+pub(super) struct Requests(OwnedWriteHalf);
+
+pub(super) struct Replies {
+    from: OwnedReadHalf,
+    /// What has come and is not a whole frame yet; a receive that is given up loses nothing.
+    come: Vec<u8>,
+}
+
+impl Session {
+    /// Starts a launcher and waits until the sandbox is mounted.
+    ///
+    /// Called on the main thread: the launcher dies with the thread that started it.
+    pub(super) async fn start(layout: &Layout) -> Result<Self, BackendError> {
+        let (ours, theirs) = StdStream::pair().map_err(|error| broken("make a socket", error))?;
+        let launcher = spawn(&theirs.into()).map_err(|error| broken("start the launcher", error))?;
+        ours.set_nonblocking(true).map_err(|error| broken("use a socket", error))?;
+        let ours = UnixStream::from_std(ours).map_err(|error| broken("use a socket", error))?;
+        let (replies, requests) = ours.into_split();
+        let replies = Replies { from: replies, come: Vec::new() };
+        let mut session = Self { launcher, requests: Requests(requests), replies };
+        session.requests.send(layout).await?;
+        match session.replies.receive().await? {
+            Reply::Ready => Ok(session),
+            Reply::Refused(refused) => Err(describe(refused)),
+            Reply::Output(_) | Reply::Ended(_) => Err(broken("start a sandbox", "an odd reply")),
+        }
+    }
+
+    /// Runs one process tree to its end. `output` gets what it prints, as it comes. May be given up, if [`Self::kill`]
+    /// follows.
+    pub(super) async fn run(
+        &mut self,
+        process: Process,
+        mut output: impl FnMut(&[u8]),
+    ) -> Result<Ending, BackendError> {
+        self.requests.send(&Request::Run(Box::new(process))).await?;
+        loop {
+            match self.replies.receive().await? {
+                Reply::Output(bytes) => output(&bytes),
+                Reply::Ended(ending) => return Ok(ending),
+                Reply::Refused(refused) => return Err(describe(refused)),
+                Reply::Ready => return Err(broken("run a process", "an odd reply")),
+            }
+        }
+    }
+
+    /// Ends the process that runs, if one does, and reads on until it is gone.
+    pub(super) async fn kill(&mut self) -> Result<(), BackendError> {
+        self.requests.send(&Request::Kill).await?;
+        while !matches!(self.replies.receive().await?, Reply::Ended(_) | Reply::Refused(_)) {}
+        Ok(())
+    }
+
+    /// Ends the sandbox; when this returns, its processes and mounts are gone.
+    pub(super) async fn end(mut self) {
+        drop(self.requests);
+        drop(self.replies);
+        // It may be waiting for a process that does not end; nothing in it needs a farewell.
+        self.launcher.kill().await.ok();
+    }
+}
+
+impl Requests {
+    pub(super) async fn send(&mut self, message: &impl serde::Serialize) -> Result<(), BackendError> {
+        let frame = encode_request(message).map_err(|error| broken("encode a request", error))?;
+        self.0.write_all(&frame).await.map_err(|error| broken("talk to the launcher", error))
+    }
+}
+
+impl Replies {
+    pub(super) async fn receive(&mut self) -> Result<Reply, BackendError> {
+        loop {
+            match take_frame(&mut self.come) {
+                Ok(Some(reply)) => return Ok(reply),
+                Ok(None) => {}
+                Err(error) => return Err(broken("understand the launcher", error)),
+            }
+            match self.from.read_buf(&mut self.come).await {
+                Ok(0) => return Err(broken("go on", "the launcher has ended")),
+                Ok(_) => {}
+                Err(error) => return Err(broken("hear from the launcher", error)),
+            }
+        }
+    }
+}
+
+/// Takes the first frame out of `come`, if it is whole.
+fn take_frame(come: &mut Vec<u8>) -> std::io::Result<Option<Reply>> {
+    let Some(head) = come.first_chunk::<HEAD>().copied() else { return Ok(None) };
+    let end = HEAD + body_length(head)?;
+    if come.len() < end {
+        return Ok(None);
+    }
+    let body = come[HEAD..end].to_vec();
+    come.drain(..end);
+    decode_reply(head, body).map(Some)
+}
+
+fn spawn(socket: &OwnedFd) -> std::io::Result<Child> {
+    // Nothing else is started between here and the end of this function: this thread starts all processes.
+    rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::empty())?;
+    Command::new("/proc/self/exe")
+        .arg(launcher::ARGUMENT)
+        .arg(socket.as_raw_fd().to_string())
+        .arg(std::process::id().to_string())
+        .stdin(Stdio::inherit())
+        // A terminal's Ctrl-C is for atelier, which decides what becomes of the sandbox.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+fn broken(operation: &str, error: impl std::fmt::Display) -> BackendError {
+    BackendError::new(Class::Bug, format!("cannot {operation}: {error}"))
+}
+
+/// What a refusal means for the caller.
+pub(super) fn describe(refused: Refusal) -> BackendError {
+    use rustix::io::Errno;
+    let errno = refused.errno.map(Errno::from_raw_os_error);
+    let message = format!("cannot {}: {}", refused.operation, refused.cause);
+    match errno {
+        Some(Errno::NOSPC | Errno::DQUOT) => BackendError::new(Class::Full, message)
+            .with_help("free some room, or place the store elsewhere with --store DIR"),
+        Some(Errno::PERM | Errno::ACCESS) => BackendError::new(Class::Denied, message).with_help(
+            "the embedded backend needs root, with namespaces and mounts allowed; in a container, start it privileged",
+        ),
+        Some(Errno::INVAL) if refused.operation.contains("overlay") => {
+            BackendError::new(Class::Denied, message).with_help(
+                "the store's file system cannot hold overlays; place it on ext4, xfs or btrfs with --store DIR",
+            )
+        }
+        _ => BackendError::new(Class::Denied, message),
+    }
+}

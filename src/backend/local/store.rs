@@ -1,0 +1,342 @@
+//! The store on disk. A snapshot is a record and the layers it names; a record that is there is whole.
+//!
+//! ```text
+//! format            what this folder is, and its version
+//! s/<key>.json      records: written last, by one rename
+//! l/<name>          layers: the upper folders of finished bakes; never written again
+//! i/<digest>        unpacked image layers
+//! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
+//! locks/<key>       a bake's lease, with the name of its log
+//! logs/, targets/   logs of bakes, and which was each target's last
+//! caches/<name>     folders kept between bakes
+//! trash/            what is being deleted
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use walkdir::WalkDir;
+
+use super::init::DEV;
+use super::nonce;
+use crate::backend::{BackendError, Class, Presence, Snapshot};
+use crate::key;
+use crate::node::ContentKey;
+
+/// The store's version and how its layers are to be mounted.
+const FORMAT: &str = "atelier store 1, layers ovl-userxattr-1\n";
+
+const FOLDERS: [&str; 9] = ["s", "l", "i", "w", "locks", "logs", "targets", "caches", "trash"];
+
+/// How long a command may be held up by deleting.
+const PROMPT: Duration = Duration::from_millis(200);
+
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    root: PathBuf,
+}
+
+/// A published snapshot as it stands on disk.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Record {
+    pub snapshot: Snapshot,
+    /// All layers of the workspace, lowest first.
+    pub layers: Vec<String>,
+    /// How it was baked.
+    pub sandbox: String,
+}
+
+/// A folder of one bake or sandbox; dropped, it is deleted.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    store: Store,
+    name: String,
+    /// Held as long as the folder is in use.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the store at `root`, and makes it if there is none.
+    pub(super) fn open(root: &Path) -> Result<Self, BackendError> {
+        let store = Self { root: root.to_owned() };
+        store.prepare().map_err(|error| unusable(root, &error))?;
+        match fs::read_to_string(root.join("format")) {
+            Ok(format) if format == FORMAT => Ok(store),
+            Ok(_) => Err(BackendError::new(
+                Class::Denied,
+                format!("the store {} has another format than this version's", root.display()),
+            )
+            .with_help("use the version that made it, or another folder with --store DIR")),
+            Err(error) => Err(unusable(root, &error)),
+        }
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        if self.root.join("format").is_file() {
+            let owner = fs::metadata(&self.root)?.uid();
+            return match owner == rustix::process::geteuid().as_raw() {
+                true => Ok(()),
+                false => Err(io::Error::other(format!("it belongs to user {owner}"))),
+            };
+        }
+        if fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(io::Error::other("the folder is not empty, and no store"));
+        }
+        // Files of other users are in it: nobody else may look.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.root)?;
+        for folder in FOLDERS {
+            fs::create_dir_all(self.root.join(folder))?;
+        }
+        self.write_whole(Path::new("format"), FORMAT.as_bytes())
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Writes a file that is there as a whole or not at all, also after a power cut.
+    pub(super) fn write_whole(&self, name: &Path, content: &[u8]) -> io::Result<()> {
+        let temporary = self.root.join(format!("{}.{}", name.display(), nonce::name()));
+        let written = || {
+            let mut file = File::create_new(&temporary)?;
+            file.write_all(content)?;
+            file.sync_all()?;
+            fs::rename(&temporary, self.root.join(name))?;
+            sync_folder(self.root.join(name).parent().unwrap_or(&self.root))
+        };
+        written().inspect_err(|_| drop(fs::remove_file(&temporary)))
+    }
+
+    pub(super) fn probe(&self, key: ContentKey) -> Presence {
+        match self.record(key) {
+            Ok(Some(record)) => Presence::Present(Box::new(record.snapshot)),
+            Ok(None) => Presence::Absent,
+            Err(cause) => Presence::Lost(cause),
+        }
+    }
+
+    /// The record of a key; the error says what is damaged.
+    pub(super) fn record(&self, key: ContentKey) -> Result<Option<Record>, String> {
+        let text = match fs::read(self.root.join(record_name(key))) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("its record cannot be read: {error}")),
+        };
+        let record: Record = serde_json::from_slice(&text)
+            .map_err(|error| format!("its record is damaged: {error}"))?;
+        let same = record.snapshot.key == key
+            && key::key_of_preimage(&record.snapshot.preimage) == key;
+        if !same {
+            return Err("its record is another key's".to_owned());
+        }
+        match record.layers.iter().find(|layer| !self.root.join(layer).is_dir()) {
+            Some(layer) => Err(format!("its layer {layer} is gone")),
+            None => Ok(Some(record)),
+        }
+    }
+
+    /// All whole records, oldest first.
+    pub(super) fn records(&self) -> io::Result<Vec<Record>> {
+        let mut records = Vec::new();
+        for entry in fs::read_dir(self.root.join("s"))? {
+            let name = entry?.file_name();
+            let key = name.to_str().and_then(|name| name.strip_suffix(".json")?.parse().ok());
+            let record = key.and_then(|key| self.record(key).ok()?);
+            records.extend(record);
+        }
+        records.sort_by(|a, b| {
+            (&a.snapshot.created, a.snapshot.key).cmp(&(&b.snapshot.created, b.snapshot.key))
+        });
+        Ok(records)
+    }
+
+    /// Publishes a layer that lies in a scratch folder: first the data, then, in one rename, the record.
+    pub(super) fn publish(
+        &self,
+        upper: &Path,
+        mut layers: Vec<String>,
+        snapshot: Snapshot,
+        sandbox: &str,
+    ) -> io::Result<Snapshot> {
+        // Shared with other publishers; a sweep takes it alone, and sees no layer without its record.
+        let publishing = self.publishing()?;
+        publishing.lock_shared()?;
+        let layer = format!("l/{}", nonce::name());
+        fs::rename(upper, self.root.join(&layer))?;
+        sync_folder(&self.root.join("l"))?;
+        layers.push(layer);
+        let record = Record { snapshot, layers, sandbox: sandbox.to_owned() };
+        let name = record_name(record.snapshot.key);
+        self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
+        Ok(record.snapshot)
+    }
+
+    fn publishing(&self) -> io::Result<File> {
+        File::options().create(true).truncate(false).write(true).open(self.root.join("locks/publish"))
+    }
+
+    /// Takes a snapshot's record away; its layers stay for as long as something uses them.
+    pub(super) fn remove(&self, key: ContentKey) -> io::Result<bool> {
+        match fs::remove_file(self.root.join(record_name(key))) {
+            Ok(()) => sync_folder(&self.root.join("s")).map(|()| true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The folder behind a cache, which `dev` owns.
+    pub(super) fn make_cache(&self, name: &str) -> io::Result<()> {
+        let folder = self.root.join(name);
+        fs::create_dir_all(&folder)?;
+        std::os::unix::fs::chown(&folder, Some(DEV), Some(DEV))
+    }
+
+    /// A fresh folder for a bake or a sandbox that will read `layers`.
+    pub(super) fn scratch(&self, layers: &[String]) -> io::Result<Scratch> {
+        let name = format!("w/{}", nonce::name());
+        // Under another name until the lock is held, so that no sweep takes it.
+        let making = self.root.join(format!("{name}.new"));
+        fs::create_dir(&making)?;
+        let lock = File::create_new(making.join("lock"))?;
+        lock.lock()?;
+        fs::write(making.join("layers"), layers.join("\n"))?;
+        fs::rename(&making, self.root.join(&name))?;
+        Ok(Scratch { store: self.clone(), name, _lock: lock })
+    }
+
+    /// Moves what nobody uses into the trash and empties it; returns how many things that were.
+    pub(super) fn sweep(&self) -> io::Result<usize> {
+        let abandoned = self.abandoned_scratch()?;
+        let mut swept = abandoned.len();
+        for folder in abandoned {
+            self.discard(&folder)?;
+        }
+        let publishing = self.publishing()?;
+        if publishing.try_lock().is_ok() {
+            let unused = self.unused_layers()?;
+            swept += unused.len();
+            for layer in unused {
+                self.discard(&self.root.join(layer))?;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn abandoned_scratch(&self) -> io::Result<Vec<PathBuf>> {
+        let mut abandoned = Vec::new();
+        for entry in fs::read_dir(self.root.join("w"))? {
+            let path = entry?.path();
+            if is_abandoned(&path) {
+                abandoned.push(path);
+            }
+        }
+        Ok(abandoned)
+    }
+
+    /// Layers that no record and no scratch folder names. Only while nobody publishes.
+    fn unused_layers(&self) -> io::Result<Vec<String>> {
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        for record in self.records()? {
+            used.extend(record.layers);
+        }
+        for entry in fs::read_dir(self.root.join("w"))? {
+            let layers = fs::read_to_string(entry?.path().join("layers")).unwrap_or_default();
+            used.extend(layers.lines().map(str::to_owned));
+        }
+        let mut unused = Vec::new();
+        for entry in fs::read_dir(self.root.join("l"))? {
+            let layer = format!("l/{}", entry?.file_name().display());
+            if !used.contains(&layer) {
+                unused.push(layer);
+            }
+        }
+        Ok(unused)
+    }
+
+    /// Takes a folder out of use at once; deleting it may take long.
+    fn discard(&self, folder: &Path) -> io::Result<()> {
+        fs::rename(folder, self.root.join("trash").join(nonce::name()))
+    }
+
+    /// Deletes what is in the trash, for so long at most; the rest is for the next time.
+    pub(super) fn empty_trash(&self, limit: Duration) {
+        let began = Instant::now();
+        let trash = WalkDir::new(self.root.join("trash")).min_depth(1).contents_first(true);
+        for entry in trash.into_iter().flatten() {
+            // Another process may be deleting the same.
+            match entry.file_type().is_dir() {
+                true => fs::remove_dir(entry.path()).ok(),
+                false => fs::remove_file(entry.path()).ok(),
+            };
+            if began.elapsed() > limit {
+                return;
+            }
+        }
+    }
+}
+
+impl Scratch {
+    /// Relative to the store.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.store.root.join(&self.name).join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Whatever fails here, the next sweep takes: the lock is gone with this value.
+        if self.store.discard(&self.path("")).is_ok() {
+            self.store.empty_trash(PROMPT);
+        }
+    }
+}
+
+fn is_abandoned(scratch: &Path) -> bool {
+    let being_made = scratch.extension().is_some();
+    match File::options().write(true).open(scratch.join("lock")) {
+        Ok(lock) if !being_made => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
+        // Its maker holds the lock before it takes the name, which takes no time.
+        _ => fs::metadata(scratch)
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age > Duration::from_secs(60))),
+    }
+}
+
+/// Makes renames in a folder last.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+pub(super) fn record_name(key: ContentKey) -> String {
+    format!("s/{}.json", key.to_hex())
+}
+
+fn unusable(root: &Path, error: &io::Error) -> BackendError {
+    let class = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Class::Full,
+        _ => Class::Denied,
+    };
+    let message = format!("cannot use the store {}: {error}", root.display());
+    BackendError::new(class, message).with_help("choose a folder you may write to with --store DIR")
+}
+
+/// What a failed call on the store means for the caller.
+pub(super) fn failed(operation: &str, error: &io::Error) -> BackendError {
+    let class = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Class::Full,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Class::Denied,
+        _ => Class::Transient,
+    };
+    BackendError::new(class, format!("cannot {operation}: {error}"))
+}

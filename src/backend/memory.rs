@@ -1,0 +1,221 @@
+//! A backend in memory, for tests of everything above backends: it keeps the same laws, is stricter about requests,
+//! and runs only the handful of shell commands that [`command`] knows.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::{
+    Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Exec,
+    Presence, SandboxId, SandboxRequest, Snapshot, StepEnding, Stdio,
+};
+use crate::event::{Kind, Sink};
+use crate::key;
+use crate::node::ContentKey;
+
+mod command;
+
+/// A workspace: content by path.
+type Files = BTreeMap<String, Vec<u8>>;
+
+#[derive(Default)]
+pub struct Memory {
+    state: RefCell<State>,
+    /// Tells who waits for a bake that one has ended.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    snapshots: BTreeMap<ContentKey, (Snapshot, Files)>,
+    /// Records whose data was taken away.
+    lost: BTreeSet<ContentKey>,
+    baking: BTreeSet<ContentKey>,
+    sandboxes: BTreeMap<SandboxId, Files>,
+    /// How many sandboxes and snapshots there have been, for names and times.
+    count: u64,
+}
+
+impl Memory {
+    /// Takes a snapshot's data away and leaves its record, as a failing disk might.
+    pub fn lose(&self, key: ContentKey) {
+        self.state.borrow_mut().lost.insert(key);
+    }
+
+    async fn lease(&self, key: ContentKey, events: &Sink, cancel: &Cancel) -> Result<Lease<'_>, BakeError> {
+        loop {
+            let ended = self.ended.notified();
+            if self.state.borrow_mut().baking.insert(key) {
+                return Ok(Lease { memory: self, key });
+            }
+            events.send(Kind::Waiting);
+            tokio::select! {
+                () = ended => {}
+                () = cancel.cancelled() => return Err(BakeError::Cancelled),
+            }
+        }
+    }
+
+    fn files_of(&self, key: ContentKey) -> Result<Files, BackendError> {
+        let state = self.state.borrow();
+        match state.snapshots.get(&key) {
+            Some((_, files)) if !state.lost.contains(&key) => Ok(files.clone()),
+            _ => Err(BackendError::new(Class::Lost, format!("cannot use {}", key.snapshot_name()))),
+        }
+    }
+
+    async fn work(&self, request: &BakeRequest, events: &Sink) -> Result<Files, BakeError> {
+        let mut files = match request.parent {
+            Some(parent) => self.files_of(parent)?,
+            None => Files::new(),
+        };
+        for file in &request.files {
+            files.insert(file.path.clone(), file.content.clone());
+        }
+        for (index, step) in request.steps.iter().enumerate() {
+            let run = command::run(&step.command, &mut files, events);
+            let ending = match tokio::time::timeout(step.timeout, run).await {
+                Err(_) => StepEnding::TimedOut(step.timeout),
+                Ok(ending) => match ending? {
+                    ending if ending.success() => continue,
+                    ending => StepEnding::Failed(ending),
+                },
+            };
+            return Err(BakeError::Step { index, ending, log: PathBuf::new() });
+        }
+        Ok(files)
+    }
+
+    fn publish(&self, request: &BakeRequest, files: Files) -> Snapshot {
+        let mut state = self.state.borrow_mut();
+        state.count += 1;
+        let snapshot = Snapshot {
+            key: request.key,
+            preimage: request.preimage.clone(),
+            node: request.node.clone(),
+            parent: request.parent,
+            created: format!("1970-01-01T00:00:{:02}.000Z", state.count),
+            durations: Durations::default(),
+            bytes: files.values().map(|content| content.len() as u64).sum(),
+            commits: BTreeMap::new(),
+            verified: vec!["in memory".to_owned()],
+        };
+        state.lost.remove(&request.key);
+        state.snapshots.insert(request.key, (snapshot.clone(), files));
+        snapshot
+    }
+}
+
+/// Held while a key is baked.
+struct Lease<'a> {
+    memory: &'a Memory,
+    key: ContentKey,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.memory.state.borrow_mut().baking.remove(&self.key);
+        self.memory.ended.notify_waiters();
+    }
+}
+
+impl Backend for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    async fn probe(&self, keys: &[ContentKey]) -> Result<Vec<Presence>, BackendError> {
+        let state = self.state.borrow();
+        let look = |key: &ContentKey| match state.snapshots.get(key) {
+            Some(_) if state.lost.contains(key) => Presence::Lost("its data is gone".to_owned()),
+            Some((snapshot, _)) => Presence::Present(Box::new(snapshot.clone())),
+            None => Presence::Absent,
+        };
+        Ok(keys.iter().map(look).collect())
+    }
+
+    async fn bake(
+        &self,
+        request: &BakeRequest,
+        events: &Sink,
+        cancel: &Cancel,
+    ) -> Result<Baked, BakeError> {
+        if key::key_of_preimage(&request.preimage) != request.key || !request.checkouts.is_empty() {
+            return Err(BackendError::new(Class::Bug, "a request that no planner makes").into());
+        }
+        let _lease = self.lease(request.key, events, cancel).await?;
+        let present = self.probe(&[request.key]).await?.pop();
+        if let (false, Some(Presence::Present(snapshot))) = (request.force, present) {
+            return Ok(Baked::Found(snapshot));
+        }
+        events.send(Kind::Started { log: PathBuf::new() });
+        let limit = request.resources.timeout;
+        let files = tokio::select! {
+            files = tokio::time::timeout(limit, self.work(request, events)) => {
+                files.map_err(|_| BakeError::Timeout { limit, log: PathBuf::new() })??
+            }
+            () = cancel.cancelled() => return Err(BakeError::Cancelled),
+        };
+        Ok(Baked::Published(Box::new(self.publish(request, files))))
+    }
+
+    async fn list(&self) -> Result<Vec<Snapshot>, BackendError> {
+        let state = self.state.borrow();
+        let mut snapshots: Vec<Snapshot> =
+            state.snapshots.values().map(|(snapshot, _)| snapshot.clone()).collect();
+        snapshots.sort_by(|a, b| a.created.cmp(&b.created));
+        Ok(snapshots)
+    }
+
+    async fn remove(&self, key: ContentKey) -> Result<bool, BackendError> {
+        let mut state = self.state.borrow_mut();
+        state.lost.remove(&key);
+        Ok(state.snapshots.remove(&key).is_some())
+    }
+
+    async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError> {
+        let files = self.files_of(request.key)?;
+        let mut state = self.state.borrow_mut();
+        state.count += 1;
+        let id = SandboxId(state.count.to_string());
+        state.sandboxes.insert(id.clone(), files);
+        Ok(id)
+    }
+
+    async fn exec(&self, sandbox: &SandboxId, exec: &Exec) -> Result<Ending, BackendError> {
+        let gone = || BackendError::new(Class::Lost, "there is no such sandbox, or it is busy");
+        let mut files = self.state.borrow_mut().sandboxes.remove(sandbox).ok_or_else(gone)?;
+        let (nobody, _) = tokio::sync::mpsc::unbounded_channel();
+        let events = match &exec.stdio {
+            Stdio::Events(events) => events.clone(),
+            Stdio::Inherit => Sink::new("", nobody),
+        };
+        // `sh -c COMMAND` is the one form that both backends understand.
+        let ending = match exec.command.as_slice() {
+            [sh, flag, text] if sh == "sh" && flag == "-c" => {
+                command::run(text, &mut files, &events).await
+            }
+            _ => Err(BackendError::new(Class::Bug, "only `sh -c` runs in memory")),
+        };
+        self.state.borrow_mut().sandboxes.insert(sandbox.clone(), files);
+        ending
+    }
+
+    async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError> {
+        Ok(self.state.borrow().sandboxes.keys().cloned().collect())
+    }
+
+    async fn destroy(&self, sandbox: &SandboxId) -> Result<(), BackendError> {
+        self.state.borrow_mut().sandboxes.remove(sandbox);
+        Ok(())
+    }
+
+    async fn sweep(&self) -> Result<usize, BackendError> {
+        // Everything is dropped where it was made, and waiting here lets no bake start meanwhile.
+        tokio::time::sleep(Duration::ZERO).await;
+        Ok(0)
+    }
+}

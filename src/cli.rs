@@ -1,0 +1,81 @@
+//! The command line: arguments, configuration of the run, commands, and what people see. The only part that knows the
+//! terminal, the environment and exit codes.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod build;
+mod failure;
+mod history;
+mod key;
+mod log;
+mod project;
+mod report;
+mod snapshots;
+mod ui;
+mod up;
+
+use args::{Arguments, Command};
+use failure::Failure;
+
+use crate::backend::local::launcher;
+
+/// Exit codes that say more than success and failure; see the book.
+mod exit {
+    pub(super) const STEP_FAILED: u8 = 1;
+    pub(super) const USAGE: u8 = 2;
+    pub(super) const FILE: u8 = 3;
+    pub(super) const UNRESOLVED: u8 = 5;
+    pub(super) const BACKEND: u8 = 6;
+    pub(super) const MISSES: u8 = 10;
+    pub(super) const BUG: u8 = 70;
+    pub(super) const INTERRUPTED: u8 = 130;
+}
+
+/// Runs one command line, from the program's name on.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.collect();
+    // Before anything else: a sandbox is a process start away.
+    if arguments.get(1).is_some_and(|first| first == launcher::ARGUMENT) {
+        let rest = arguments.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
+        return launcher::main(&rest.collect::<Vec<_>>());
+    }
+    // Files in the store are read by other users of a sandbox; nothing may depend on the caller's umask.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            error.print().ok();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
+        }
+    };
+    // One thread: what a sandbox's launcher watches is the thread that started it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => {
+            let result = runtime.block_on(dispatch(parsed.command));
+            // A deletion that goes on in the background must not hold the end up.
+            runtime.shutdown_background();
+            result
+        }
+        Err(error) => Err(Failure::machine(&format!("cannot start: {error}"))),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => ExitCode::from(ui::show_failure(&failure)),
+    }
+}
+
+async fn dispatch(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Build(args) => Box::pin(build::build(args)).await,
+        Command::Plan(args) => Box::pin(build::plan(args)).await,
+        Command::Up(args) => Box::pin(up::up(args)).await,
+        Command::Snapshots(args) => snapshots::snapshots(&args).await,
+        Command::Log(args) => log::log(&args),
+        Command::Key(args) => key::key(&args),
+    }
+}

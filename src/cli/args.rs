@@ -1,0 +1,132 @@
+//! The arguments of every command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Ready-made development environments from a small file.
+#[derive(Debug, Parser)]
+#[command(name = "atelier", version, after_help = "The book says more: book/src, or `just book`.")]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Bake what is missing, parents first
+    #[command(after_help = "Example: atelier build examples/node/prebuild.kdl -j 2")]
+    Build(BuildArgs),
+    /// Say what `build` would reuse and bake, and why
+    #[command(after_help = "Example: atelier plan --json --exit-code")]
+    Plan(PlanArgs),
+    /// Boot a sandbox from a snapshot, baking what is missing, and run a command or a shell in it
+    #[command(after_help = "Example: atelier up examples/node/prebuild.kdl -- node --version")]
+    Up(UpArgs),
+    /// List the snapshots of the store
+    #[command(after_help = "Example: atelier snapshots --json")]
+    Snapshots(SnapshotsArgs),
+    /// Print the log of a bake: the last one of a target, or that of a key
+    #[command(after_help = "Example: atelier log snap-0123456789ab")]
+    Log(LogArgs),
+    /// Print the key of a resolved node, given as JSON
+    #[command(after_help = "Example: atelier key node.json")]
+    Key(KeyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StoreArgs {
+    /// Where snapshots are kept [default: atelier in the XDG data folder]
+    #[arg(long, env = "ATELIER_STORE", value_name = "DIR", global = true)]
+    pub store: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SecretArgs {
+    /// The value of a secret: NAME=env:VARIABLE or NAME=file:PATH
+    #[arg(long = "secret", value_name = "NAME=SOURCE")]
+    pub secrets: Vec<String>,
+    /// A variable for steps and sandboxes; it is not in the key
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BuildArgs {
+    /// [FILE] [TARGET…]: what contains `/` or ends in .kdl is the file, all else are targets
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// How many bakes run at a time [default: the number of processors]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Go on with what does not depend on a failed node
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Bake this target again, although it is there
+    #[arg(long, value_name = "TARGET")]
+    pub force: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub secrets: SecretArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    /// [FILE] [TARGET…], as for `build`
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// Plan as if this target were to be baked again
+    #[arg(long, value_name = "TARGET")]
+    pub force: Vec<String>,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with 10 if anything would be baked
+    #[arg(long)]
+    pub exit_code: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UpArgs {
+    /// [FILE] [TARGET], as for `build`; a file with one target needs none
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// The command to run instead of a shell
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    #[command(flatten)]
+    pub secrets: SecretArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SnapshotsArgs {
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogArgs {
+    /// [FILE] TARGET, or a key: 6 or more of its hexadecimal digits, or snap-…
+    #[arg(value_name = "TARGET|KEY", required = true)]
+    pub words: Vec<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct KeyArgs {
+    /// A resolved node; the book describes the format
+    #[arg(value_name = "FILE.json")]
+    pub file: PathBuf,
+}

@@ -1,0 +1,231 @@
+//! `plan` and `build`: one way to the plan, and then it is printed or carried out.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin as pin_future;
+
+use atelier_lang::graph::NodeId;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::args::{BuildArgs, PlanArgs};
+use super::failure::{self, Failure};
+use super::history::History;
+use super::project::{self, Project, Words};
+use super::report::{self, Node, Plan};
+use super::{exit, ui};
+use crate::backend::local::Local;
+use crate::backend::{Backend, Cancel};
+use crate::event::Sink;
+use crate::pin::{self, PinnedNode, Secrets};
+use crate::plan::{Action, Candidate, Reason};
+use crate::realise::{self, Ended, Options, Work};
+
+/// A plan for some nodes, and what a later command needs to act on it.
+pub(super) struct Planned<'g> {
+    pub nodes: Vec<PinnedNode<'g>>,
+    pub actions: Vec<Action>,
+    pub backend: Local,
+    pub history: History,
+}
+
+/// How the nodes ended, and whether the user stopped it.
+pub(super) struct Realised {
+    pub ends: Vec<Ended>,
+    pub interrupted: bool,
+}
+
+/// Resolves the nodes, looks their keys up and decides.
+pub(super) async fn prepare<'g>(
+    project: &'g Project,
+    needed: &[NodeId],
+    force: &[String],
+    store: &Path,
+) -> Result<Planned<'g>, Failure> {
+    if let Some(unknown) = force.iter().find(|name| project.graph.find(name).is_none()) {
+        return Err(Failure::usage(format!("there is no target `{unknown}` to force"), "name a prebuild of the file"));
+    }
+    let backend = Local::open(store)?;
+    let pinned = project.resolve(needed, store).await?;
+    let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
+        let errors = faults.into_iter().map(|fault| (fault.span, fault.error)).collect();
+        Failure::unresolved(project.sources.clone(), errors)
+    })?;
+    let history = History::of(store, &project.file);
+    let candidates: Vec<Candidate> = nodes.iter().map(|node| candidate(node, force, &history)).collect();
+    let keys: Vec<_> = candidates.iter().map(|candidate| candidate.key).collect();
+    let presence = backend.probe(&keys).await?;
+    let actions = crate::plan::plan(&candidates, presence);
+    Ok(Planned { nodes, actions, backend, history })
+}
+
+fn candidate(node: &PinnedNode<'_>, force: &[String], history: &History) -> Candidate {
+    let name = node.node.name.value.clone();
+    let last = history.recall(&name).preimage;
+    Candidate {
+        forced: force.contains(&name),
+        last: (!last.is_empty()).then_some(last),
+        key: node.key,
+        preimage: node.preimage.clone(),
+        parent: node.parent,
+        name,
+    }
+}
+
+impl Planned<'_> {
+    /// The plan as data.
+    fn report(&self) -> Vec<Node> {
+        let rows = self.nodes.iter().zip(&self.actions);
+        rows.map(|(node, action)| {
+            let parent = node.parent.map(|parent| self.nodes[parent].node.name.value.as_str());
+            Node::planned(&node.node.name.value, node.key, parent, action)
+        })
+        .collect()
+    }
+
+    /// Bakes what the plan says, until it is done or the user interrupts.
+    pub(super) async fn realise(
+        &self,
+        secrets: &Secrets,
+        variables: &BTreeMap<String, String>,
+        options: Options,
+    ) -> Result<Realised, Failure> {
+        self.require_secrets(secrets)?;
+        let work: Vec<Work> = self.nodes.iter().zip(&self.actions).map(|(node, action)| Work {
+            action: action.clone(),
+            parent: node.parent,
+            request: node.bake_request(
+                node.parent.map(|parent| self.nodes[parent].key),
+                secrets,
+                variables,
+                matches!(action, Action::Bake(Reason::Forced)),
+            ),
+        }).collect();
+        self.backend.sweep().await?;
+        let cancel = Cancel::new();
+        let (to, events) = unbounded_channel();
+        let realised = async {
+            // Dropped at the end, which ends the display.
+            let sink = Sink::new("", to);
+            realise::realise(&self.backend, &work, options, &sink, &cancel).await
+        };
+        let shown = ui::show_progress(events);
+        let (ends, logs) = interruptible(&cancel, async { tokio::join!(realised, shown) }).await?;
+        self.remember(&ends, &logs);
+        Ok(Realised { ends, interrupted: cancel.is_cancelled() })
+    }
+
+    /// What the next plan compares with, and what `log` finds. A store that cannot be written to has said so already.
+    fn remember(&self, ends: &[Ended], logs: &BTreeMap<String, PathBuf>) {
+        for (node, ended) in self.nodes.iter().zip(ends) {
+            let name = &node.node.name.value;
+            let mut memory = self.history.recall(name);
+            let old = memory.clone();
+            if matches!(ended, Ended::Reused(_) | Ended::Baked(_)) {
+                memory.preimage.clone_from(&node.preimage);
+            }
+            memory.log = logs.get(name).cloned().or(memory.log);
+            if memory != old {
+                self.history.remember(name, memory).ok();
+            }
+        }
+    }
+
+    fn require_secrets(&self, secrets: &Secrets) -> Result<(), Failure> {
+        let baked = self.nodes.iter().zip(&self.actions).filter(|(_, action)| matches!(action, Action::Bake(_)));
+        for (node, _) in baked {
+            if let Some(name) = node.missing_secrets(secrets).first() {
+                let text = format!("{} needs the secret {name} to bake", node.node.name.value);
+                return Err(Failure::usage(text, format!("give it with --secret {name}=env:{name} or --secret {name}=file:PATH")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Realised {
+    /// Says what failed and what was skipped; returns the exit code, which is the first failure's.
+    pub(super) fn conclude(&self, nodes: &[PinnedNode<'_>]) -> u8 {
+        let mut code = None;
+        for (node, ended) in nodes.iter().zip(&self.ends) {
+            let Ended::Failed(error) = ended else { continue };
+            let message = failure::of_bake(error);
+            ui::show_message(&message, Some(&node.node.name.value));
+            code = code.or(Some(message.exit));
+        }
+        let left = |ended: &Ended| matches!(ended, Ended::Skipped | Ended::Cancelled);
+        let skipped: Vec<&str> = nodes
+            .iter()
+            .zip(&self.ends)
+            .filter(|(_, ended)| left(ended))
+            .map(|(node, _)| node.node.name.value.as_str())
+            .collect();
+        if !skipped.is_empty() {
+            ui::notice(&format!("not baked: {}", skipped.join(", ")));
+        }
+        if self.interrupted { exit::INTERRUPTED } else { code.unwrap_or(0) }
+    }
+}
+
+pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
+    let words = Words::read(&args.words)?;
+    let secrets = project::secrets(&args.secrets)?;
+    let variables = project::variables(&args.secrets)?;
+    let store = project::store_path(&args.store)?;
+    let project = Project::load(words.file)?;
+    let needed = project.select(&words.targets)?;
+    let planned = prepare(&project, &needed, &args.force, &store).await?;
+    let options = Options { jobs: jobs(args.jobs), keep_going: args.keep_going };
+    let realised = planned.realise(&secrets, &variables, options).await?;
+    if args.json {
+        let nodes = planned.report().into_iter().zip(&realised.ends);
+        let nodes = nodes.map(|(node, ended)| node.ended(ended)).collect();
+        ui::print_json(&Plan::new(planned.backend.name(), nodes));
+    }
+    Ok(realised.conclude(&planned.nodes))
+}
+
+pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
+    let words = Words::read(&args.words)?;
+    let store = project::store_path(&args.store)?;
+    let project = Project::load(words.file)?;
+    let needed = project.select(&words.targets)?;
+    let planned = prepare(&project, &needed, &args.force, &store).await?;
+    if args.json {
+        ui::print_json(&Plan::new(planned.backend.name(), planned.report()));
+    } else {
+        ui::print(&table(&planned));
+    }
+    let misses = planned.actions.iter().any(|action| matches!(action, Action::Bake(_)));
+    Ok(if args.exit_code && misses { exit::MISSES } else { 0 })
+}
+
+fn table(planned: &Planned<'_>) -> String {
+    let header = ["NODE", "SNAPSHOT", "ACTION", "REASON"].map(str::to_owned).to_vec();
+    let row = |(node, action): (Node, &Action)| {
+        vec![node.name, node.snapshot, node.action.to_owned(), report::reason_line(action)]
+    };
+    let rows = planned.report().into_iter().zip(&planned.actions).map(row);
+    report::table(&[header].into_iter().chain(rows).collect::<Vec<_>>())
+}
+
+fn jobs(given: Option<u16>) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    given.map_or_else(processors, usize::from)
+}
+
+/// Lets `work` go on to its end; the first Ctrl-C or SIGTERM cancels what runs, and then it ends soon.
+async fn interruptible<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Result<T, Failure> {
+    let failed = |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut work = pin_future!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return Ok(done),
+            _ = interrupt.recv() => cancel.cancel(),
+            _ = terminate.recv() => cancel.cancel(),
+        }
+    }
+}

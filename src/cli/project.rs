@@ -1,0 +1,189 @@
+//! From the words of a command line to pinned nodes: the file is found, read, evaluated and resolved.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use atelier_lang::diag::{Diagnostic, Severity};
+use atelier_lang::graph::{Graph, NodeId};
+use atelier_lang::source::{Sources, VirtualPath};
+use atelier_lang::{Inputs, evaluate};
+use secrecy::SecretString;
+
+use super::args::{SecretArgs, StoreArgs};
+use super::failure::Failure;
+use super::{exit, ui};
+use crate::git::Git;
+use crate::pin::Secrets;
+use crate::resolve::live::Live;
+use crate::resolve::{Pinned, resolve_all};
+use crate::world::Disk;
+
+const FILE: &str = "prebuild.kdl";
+
+/// A file that has been evaluated.
+pub(super) struct Project {
+    /// Absolute.
+    pub file: PathBuf,
+    /// What the project may read lies below it.
+    root: PathBuf,
+    pub sources: Sources,
+    pub graph: Graph,
+}
+
+/// The words of `[FILE] [TARGET…]`.
+pub(super) struct Words {
+    pub file: Option<PathBuf>,
+    pub targets: Vec<String>,
+}
+
+impl Words {
+    /// What contains `/` or ends in .kdl is the file, all else are targets.
+    pub(super) fn read(words: &[String]) -> Result<Self, Failure> {
+        let is_file = |word: &&String| {
+            word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "kdl")
+        };
+        let (files, targets): (Vec<&String>, Vec<&String>) = words.iter().partition(is_file);
+        if let [_, second, ..] = files.as_slice() {
+            let text = format!("`{second}` is a second file");
+            return Err(Failure::usage(text, "give one file; targets contain no `/`"));
+        }
+        Ok(Self {
+            file: files.first().map(PathBuf::from),
+            targets: targets.into_iter().cloned().collect(),
+        })
+    }
+}
+
+impl Project {
+    /// Evaluates `file`, or the prebuild.kdl of this folder or the nearest one above, up to the git root.
+    pub(super) fn load(file: Option<PathBuf>) -> Result<Self, Failure> {
+        let file = match file {
+            Some(file) => std::path::absolute(&file).unwrap_or(file),
+            None => nearest()?,
+        };
+        let file = match file.canonicalize() {
+            Ok(file) if file.is_dir() => file.join(FILE),
+            Ok(file) => file,
+            Err(error) => {
+                let text = format!("cannot read {}: {error}", file.display());
+                return Err(Failure::usage(text, "name a file, or run this where a prebuild.kdl is"));
+            }
+        };
+        let root = project_root(&file);
+        let inside = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
+        let Some(inside) = VirtualPath::new(&inside) else {
+            return Err(Failure::usage(format!("`{inside}` is no file"), "name a file"));
+        };
+        let inputs = Inputs { file: inside, platform: platform() };
+        let (sources, outcome) = evaluate(&Disk::new(&root), &inputs);
+        let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
+            outcome.diagnostics.into_iter().partition(|found| found.severity == Severity::Error);
+        ui::show_diagnostics(&sources, &warnings);
+        match outcome.value {
+            Some(graph) if errors.is_empty() => Ok(Self { file, root, sources, graph }),
+            _ => Err(Failure::File { sources, diagnostics: errors, exit: exit::FILE }),
+        }
+    }
+
+    /// The nodes that `targets` need, parents first.
+    pub(super) fn select(&self, targets: &[String]) -> Result<Vec<NodeId>, Failure> {
+        self.graph.closure(targets).map_err(|unknown| {
+            let names: Vec<&str> =
+                self.graph.nodes.iter().map(|node| node.name.value.as_str()).collect();
+            let text = format!("{} has no target `{unknown}`", self.file.display());
+            Failure::usage(text, format!("its targets: {}", names.join(", ")))
+        })
+    }
+
+    /// Pins all inputs of the nodes.
+    pub(super) async fn resolve(&self, needed: &[NodeId], store: &Path) -> Result<Pinned, Failure> {
+        let folder = self.file.parent().unwrap_or(&self.root).to_owned();
+        let git = Git::new(store, std::env::vars_os())
+            .map_err(|error| Failure::machine(&error.to_string()))?;
+        let live = Live::new(self.root.clone(), folder, store, git);
+        let pinned = resolve_all(&self.graph, needed, &live).await;
+        let pinned =
+            pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
+        for notice in pinned.notices() {
+            ui::notice(notice);
+        }
+        Ok(pinned)
+    }
+}
+
+/// Where the store is: the argument, the environment, or the XDG data folder.
+pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
+    use etcetera::BaseStrategy;
+    let path = match &args.store {
+        Some(path) => path.clone(),
+        None => match etcetera::choose_base_strategy() {
+            Ok(folders) => folders.data_dir().join("atelier"),
+            Err(_) => {
+                return Err(Failure::usage("there is no home folder", "place the store with --store DIR"));
+            }
+        },
+    };
+    std::path::absolute(path).map_err(|error| Failure::machine(&error.to_string()))
+}
+
+/// Reads the values that `--secret` names.
+pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
+    let mut secrets = Secrets::new();
+    for word in &args.secrets {
+        let form = || Failure::usage(format!("`--secret {word}` is not understood"), "write --secret NAME=env:VARIABLE or NAME=file:PATH");
+        let (name, source) = word.split_once('=').ok_or_else(form)?;
+        let value = match source.split_once(':') {
+            Some(("env", variable)) => std::env::var(variable).map_err(|_| {
+                let text = format!("secret {name}: the variable {variable} is not set");
+                Failure::usage(text, "set it, or name another one")
+            })?,
+            Some(("file", path)) => std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("secret {name}: cannot read {path}: {error}"), "name a file that you may read")
+            })?,
+            _ => return Err(form()),
+        };
+        let value = value.trim_end_matches(['\n', '\r']);
+        secrets.insert(name.to_owned(), SecretString::from(value));
+    }
+    Ok(secrets)
+}
+
+/// Reads `--env NAME=VALUE`.
+pub(super) fn variables(args: &SecretArgs) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |word: &String| match word.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Failure::usage(format!("`--env {word}` is not understood"), "write --env NAME=VALUE")),
+    };
+    args.env.iter().map(pair).collect()
+}
+
+fn nearest() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().map_err(|error| Failure::machine(&error.to_string()))?;
+    for folder in here.ancestors() {
+        if folder.join(FILE).is_file() {
+            return Ok(folder.join(FILE));
+        }
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    let text = format!("there is no {FILE} in {} or above it, up to the git root", here.display());
+    Err(Failure::usage(text, "write one, or name a file: atelier build path/to/prebuild.kdl"))
+}
+
+/// The git root that holds the file, else the file's folder.
+fn project_root(file: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists());
+    root.unwrap_or(folder).to_owned()
+}
+
+/// This machine's, as images name it.
+fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("linux/{architecture}")
+}

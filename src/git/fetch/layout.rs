@@ -1,0 +1,151 @@
+//! The files of a `.git` directory, written by hand: those before a fetch, and those after it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::Fetch;
+use crate::node::ObjectFormat;
+
+/// Holds the commit while it is fetched, whatever else will name it.
+pub(super) const PIN: &str = "refs/atelier/pin";
+pub(super) const REMOTE: &str = "refs/remotes/origin/";
+
+pub(super) fn branch(reference: &str) -> Option<&str> {
+    reference.strip_prefix("refs/heads/")
+}
+
+/// Makes an empty repository. No template and no default of the machine gets in.
+pub(super) fn create(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
+    fs::create_dir_all(git_dir)?;
+    if fs::read_dir(git_dir)?.next().is_some() {
+        return Err(io::Error::new(
+            io::ErrorKind::DirectoryNotEmpty,
+            "not an empty directory",
+        ));
+    }
+    for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
+        fs::create_dir_all(git_dir.join(folder))?;
+    }
+    // A branch that will not be there: a fetch may not write the branch that is checked out.
+    fs::write(git_dir.join("HEAD"), "ref: refs/atelier/none\n")?;
+    fs::write(git_dir.join("config"), format_lines(format))
+}
+
+/// Turns what was fetched into what a clone of this commit looks like.
+pub(super) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()> {
+    let head = match branch(fetch.reference) {
+        Some(_) => format!("ref: {}\n", fetch.reference),
+        None => format!("{}\n", fetch.commit),
+    };
+    fs::write(git_dir.join("HEAD"), head)?;
+    fs::write(git_dir.join("config"), config(fetch))?;
+    for litter in ["refs/atelier", "logs"] {
+        remove_if_there(fs::remove_dir_all(git_dir.join(litter)))?;
+    }
+    for litter in ["FETCH_HEAD", "shallow.lock", "packed-refs.lock"] {
+        remove_if_there(fs::remove_file(git_dir.join(litter)))?;
+    }
+    Ok(())
+}
+
+fn remove_if_there(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn format_lines(format: ObjectFormat) -> &'static str {
+    match format {
+        ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
+        ObjectFormat::Sha256 => {
+            "[extensions]\n\tobjectformat = sha256\n[core]\n\trepositoryformatversion = 1\n"
+        }
+    }
+}
+
+fn config(fetch: &Fetch<'_>) -> String {
+    let mut text = format_lines(fetch.commit.format()).to_owned();
+    text.push_str("\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n");
+    if fetch.url.is_empty() {
+        return text;
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(text, "[remote \"origin\"]\n\turl = {}\n", quoted(fetch.url));
+    let wanted = match (fetch.depth, branch(fetch.reference)) {
+        (1.., Some(branch)) => format!("+{}:{REMOTE}{branch}", fetch.reference),
+        (1.., None) if fetch.reference.starts_with("refs/tags/") => {
+            format!("+{0}:{0}", fetch.reference)
+        }
+        _ => format!("+refs/heads/*:{REMOTE}*"),
+    };
+    let _ = writeln!(text, "\tfetch = {}", quoted(&wanted));
+    if let Some(branch) = branch(fetch.reference) {
+        let name = quoted(branch);
+        let name = if name.starts_with('"') {
+            name
+        } else {
+            format!("\"{name}\"")
+        };
+        let _ = write!(
+            text,
+            "[branch {name}]\n\tremote = origin\n\tmerge = {}\n",
+            quoted(fetch.reference)
+        );
+    }
+    text
+}
+
+/// A value of git's configuration, in quotes where it needs them.
+fn quoted(value: &str) -> String {
+    if value.contains(['"', '\\', '#', ';', ' ']) {
+        format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        value.to_owned()
+    }
+}
+
+/// How far each commit is from `tip`, from lines of a commit and its parents.
+pub(super) fn distances<'a>(listed: &'a str, tip: &'a str) -> BTreeMap<&'a str, u32> {
+    let parents: BTreeMap<&str, &str> = listed
+        .lines()
+        .map(|line| line.split_once(' ').unwrap_or((line, "")))
+        .collect();
+    let mut distances = BTreeMap::from([(tip, 0)]);
+    let mut waiting = VecDeque::from([tip]);
+    while let Some(commit) = waiting.pop_front() {
+        let next = distances.get(commit).map_or(0, |distance| distance + 1);
+        for parent in parents
+            .get(commit)
+            .into_iter()
+            .flat_map(|list| list.split(' '))
+        {
+            if !parent.is_empty() && !distances.contains_key(parent) {
+                distances.insert(parent, next);
+                waiting.push_back(parent);
+            }
+        }
+    }
+    distances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distances, quoted};
+
+    #[test]
+    fn distance_is_the_shortest_way() {
+        let found = distances("a b c\nb d\nc\nd c\n", "a");
+        let expected = [("a", 0), ("b", 1), ("c", 1), ("d", 2)];
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn values_are_quoted_where_needed() {
+        assert_eq!(quoted("https://h/a"), "https://h/a");
+        assert_eq!(quoted("a;b\"c"), "\"a;b\\\"c\"");
+    }
+}

@@ -1,0 +1,18 @@
+//! Ready-made development environments from a small file.
+//!
+//! `text → graph → resolved nodes → keys → plan → snapshots → sandbox`; see ARCHITECTURE.md for the map.
+#![expect(async_fn_in_trait, reason = "one thread runs everything, so no future needs to be Send")]
+
+pub mod backend;
+pub mod cli;
+pub mod event;
+pub mod git;
+pub mod key;
+pub mod node;
+pub mod oci;
+pub mod pin;
+pub mod plan;
+pub mod realise;
+pub mod resolve;
+pub mod schedule;
+pub mod world;

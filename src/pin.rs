@@ -1,0 +1,262 @@
+//! From a graph and its pinned inputs to resolved nodes with their keys, and to requests for a backend. Pure.
+
+use std::collections::BTreeMap;
+
+use atelier_lang::graph::{Base, Content, Folder, Graph, Node, NodeId};
+use atelier_lang::span::Span;
+use secrecy::SecretString;
+
+use crate::backend::{
+    BakeRequest, Checkout, Environment, SandboxRequest, Step, WorkspaceFile,
+};
+use crate::key;
+use crate::node::{
+    ContentKey, Kind, ResolvedFile, ResolvedNode, ResolvedRepo, ResolvedStep, Source,
+};
+use crate::resolve::{PinError, Pinned, PinnedImage, PinnedRepo, RepoInput};
+
+/// One node with everything known about it.
+#[derive(Debug)]
+pub struct PinnedNode<'g> {
+    pub node: &'g Node,
+    pub resolved: ResolvedNode,
+    pub key: ContentKey,
+    pub preimage: Vec<u8>,
+    /// Its index among the pinned nodes.
+    pub parent: Option<usize>,
+    /// The root file system: its own image, or its first ancestor's.
+    pub image: PinnedImage,
+    checkouts: Vec<Checkout>,
+    files: Vec<WorkspaceFile>,
+}
+
+/// Values of secrets, by name.
+pub type Secrets = BTreeMap<String, SecretString>;
+
+/// A fault that only shows when inputs are pinned, and where the file has it.
+#[derive(Debug)]
+pub struct PinFault {
+    pub span: Span,
+    pub error: PinError,
+}
+
+/// Pins the nodes `needed` (parents first, closed under parents).
+pub fn pin<'g>(
+    graph: &'g Graph,
+    needed: &[NodeId],
+    pinned: &Pinned,
+) -> Result<Vec<PinnedNode<'g>>, Vec<PinFault>> {
+    let mut nodes: Vec<PinnedNode<'g>> = Vec::new();
+    let mut index_of: BTreeMap<NodeId, usize> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for &id in needed {
+        let node = graph.node(id);
+        let parent = match node.base {
+            Base::Parent(parent) => index_of.get(&parent).copied(),
+            Base::Image(_) => None,
+        };
+        match pin_node(node, parent.map(|index| &nodes[index]), parent, pinned) {
+            Ok(node) => {
+                index_of.insert(id, nodes.len());
+                nodes.push(node);
+            }
+            Err(fault) => faults.extend(fault),
+        }
+    }
+    if faults.is_empty() { Ok(nodes) } else { Err(faults) }
+}
+
+/// `None` as an error: the parent has a fault, which is reported already.
+fn pin_node<'g>(
+    node: &'g Node,
+    parent: Option<&PinnedNode<'g>>,
+    parent_index: Option<usize>,
+    pinned: &Pinned,
+) -> Result<PinnedNode<'g>, Option<PinFault>> {
+    let image = match (&node.base, parent) {
+        (Base::Image(image), _) => pinned.image(&image.value, &node.platform).cloned(),
+        (Base::Parent(_), parent) => parent.map(|parent| parent.image.clone()),
+    };
+    let image = image.ok_or(None)?;
+    let source = match parent {
+        None => Source::Image { digest: image.digest, platform: node.platform.clone() },
+        Some(parent) => Source::Parent(parent.key),
+    };
+    let checkouts = checkouts(node, pinned)?;
+    let files = files(node, pinned)?;
+    let repo = |checkout: &Checkout| {
+        let repo = ResolvedRepo::Commit {
+            url: checkout.url.clone(),
+            reference: checkout.reference.clone(),
+            commit: checkout.commit,
+            depth: checkout.depth,
+            submodules: checkout.submodules,
+            lfs: checkout.lfs,
+        };
+        (checkout.path.clone(), repo)
+    };
+    let resolved = ResolvedNode {
+        kind: Kind::Prebuild,
+        source,
+        repos: checkouts.iter().map(repo).collect(),
+        files: files.iter().map(|(_, path, file)| (path.clone(), file.clone())).collect(),
+        env: node.env.clone(),
+        path: node.path.clone(),
+        steps: steps(node, &checkouts),
+        needs: BTreeMap::new(),
+        provides: String::new(),
+    };
+    let preimage = key::preimage(&resolved);
+    Ok(PinnedNode {
+        node,
+        key: key::key_of_preimage(&preimage),
+        preimage,
+        resolved,
+        parent: parent_index,
+        image,
+        checkouts,
+        files: files.into_iter().map(|(file, _, _)| file).collect(),
+    })
+}
+
+/// In the order of the file, which the folders of steps refer to.
+fn checkouts(node: &Node, pinned: &Pinned) -> Result<Vec<Checkout>, Option<PinFault>> {
+    let mut checkouts: Vec<Checkout> = Vec::new();
+    for repo in &node.repos {
+        let found: &PinnedRepo = pinned.repo(&RepoInput::of(repo)).ok_or(None)?;
+        let fault = |cause: String, help: &str| {
+            let input = repo_name(found);
+            let error = PinError { input, cause, help: help.to_owned() };
+            Some(PinFault { span: repo.source.span, error })
+        };
+        let path = repo.path.clone().or_else(|| found.default_path.clone()).ok_or_else(|| {
+            fault("it has no origin to name its folder after".to_owned(), "say where it goes with `path=`")
+        })?;
+        // The language compares the paths that are written; this one may come from an origin.
+        if let Some(other) = checkouts.iter().find(|other| overlap(&other.path, &path)) {
+            let cause = format!("it would land at `{path}`, in the way of `{}`", other.path);
+            return Err(fault(cause, "say where it goes with `path=`"));
+        }
+        checkouts.push(Checkout {
+            path,
+            location: found.location.clone(),
+            url: found.url.clone(),
+            reference: found.reference.clone(),
+            commit: found.commit,
+            depth: repo.depth,
+            submodules: repo.submodules,
+            lfs: repo.lfs,
+        });
+    }
+    Ok(checkouts)
+}
+
+fn repo_name(repo: &PinnedRepo) -> String {
+    match &repo.location {
+        crate::resolve::RepoLocation::Url(url) => url.clone(),
+        crate::resolve::RepoLocation::Disk(path) => path.display().to_string(),
+    }
+}
+
+/// Whether one path is, or lies below, the other.
+fn overlap(a: &str, b: &str) -> bool {
+    let below = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    below(a, b) || below(b, a)
+}
+
+type PlacedFile = (WorkspaceFile, String, ResolvedFile);
+
+fn files(node: &Node, pinned: &Pinned) -> Result<Vec<PlacedFile>, Option<PinFault>> {
+    let place = |file: &atelier_lang::graph::File| {
+        let (hash, content) = match &file.content {
+            Content::Text(text) => (*blake3::hash(text.as_bytes()).as_bytes(), text.clone().into_bytes()),
+            Content::Local(path) => {
+                let file = pinned.file(path).ok_or(None)?;
+                (file.hash, file.content.clone())
+            }
+        };
+        let path = file.destination.value.clone();
+        let mode = u32::from_str_radix(&file.mode, 8).map_err(|_| None)?;
+        let resolved = ResolvedFile { mode: file.mode.clone(), content: hash };
+        Ok((WorkspaceFile { path: path.clone(), mode, content }, path, resolved))
+    };
+    node.files.iter().map(place).collect()
+}
+
+fn steps(node: &Node, checkouts: &[Checkout]) -> Vec<ResolvedStep> {
+    let step = |step: &atelier_lang::graph::Step| ResolvedStep {
+        user: step.user,
+        folder: match &step.folder {
+            Folder::Workspace(path) => path.clone(),
+            Folder::Repo(index) => checkouts[*index].path.clone(),
+        },
+        shell: step.shell,
+        command: step.command.clone(),
+    };
+    node.steps.iter().map(step).collect()
+}
+
+impl PinnedNode<'_> {
+    /// Names of secrets that its steps see and that `given` lacks.
+    pub fn missing_secrets(&self, given: &Secrets) -> Vec<&str> {
+        let names = self.node.secrets.iter().map(|name| name.value.as_str());
+        names.filter(|name| !given.contains_key(*name)).collect()
+    }
+
+    pub fn bake_request(
+        &self,
+        parent: Option<ContentKey>,
+        secrets: &Secrets,
+        extra: &BTreeMap<String, String>,
+        force: bool,
+    ) -> BakeRequest {
+        let steps = self.resolved.steps.iter().zip(&self.node.steps);
+        let step = |(resolved, written): (&ResolvedStep, &atelier_lang::graph::Step)| Step {
+            user: resolved.user,
+            folder: resolved.folder.clone(),
+            shell: resolved.shell,
+            command: resolved.command.clone(),
+            timeout: written.timeout,
+            retry: written.retry,
+        };
+        let seen = |name: &atelier_lang::span::Spanned<String>| {
+            secrets.get(&name.value).map(|value| (name.value.clone(), value.clone()))
+        };
+        let mut environment = self.environment(extra);
+        environment.secrets = self.node.secrets.iter().filter_map(seen).collect();
+        BakeRequest {
+            key: self.key,
+            preimage: self.preimage.clone(),
+            node: self.node.name.value.clone(),
+            image: self.image.clone(),
+            platform: self.node.platform.clone(),
+            parent,
+            checkouts: self.checkouts.clone(),
+            files: self.files.clone(),
+            steps: steps.map(step).collect(),
+            environment,
+            caches: self.node.caches.clone(),
+            resources: self.node.resources.clone(),
+            force,
+        }
+    }
+
+    pub fn sandbox_request(&self, secrets: &Secrets, extra: &BTreeMap<String, String>) -> SandboxRequest {
+        let mut environment = self.environment(extra);
+        environment.secrets = secrets.clone();
+        SandboxRequest {
+            key: self.key,
+            image: self.image.clone(),
+            platform: self.node.platform.clone(),
+            environment,
+        }
+    }
+
+    fn environment(&self, extra: &BTreeMap<String, String>) -> Environment {
+        let mut variables = self.node.env.clone();
+        variables.extend(extra.clone());
+        Environment { variables, path: self.node.path.clone(), secrets: BTreeMap::new() }
+    }
+}

@@ -1,0 +1,221 @@
+//! Pins inputs: images to digests, refs to commits, files to hashes. All at once, each only once.
+//!
+//! An input that cannot be resolved is an error that names it, its cause and the way out; never an omission.
+//! Knows nothing of keys, stores or backends.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use atelier_lang::graph::{Base, Content, Graph, ImageRef, NodeId, Reference, Repo, RepoSource};
+use atelier_lang::source::VirtualPath;
+use atelier_lang::span::Span;
+use futures_util::future::join_all;
+
+use crate::node::{ImageDigest, ObjectId};
+
+pub mod files;
+mod git;
+pub mod host;
+pub mod image;
+pub mod live;
+
+/// Resolves one input, or says why not.
+pub trait Pins {
+    async fn image(&self, image: &ImageRef, platform: &str) -> Result<PinnedImage, PinError>;
+    async fn repo(&self, repo: &RepoInput) -> Result<PinnedRepo, PinError>;
+    async fn file(&self, path: &VirtualPath) -> Result<PinnedFile, PinError>;
+}
+
+/// What identifies a repository's state: nodes that agree in it share one request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoInput {
+    pub source: RepoSource,
+    pub reference: Option<Reference>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedImage {
+    pub digest: ImageDigest,
+    pub location: ImageLocation,
+}
+
+/// Where a backend finds the bytes of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageLocation {
+    /// The machine's own system folders, without what not everybody may read: `hidden`, absolute paths below /etc.
+    Host { hidden: Vec<PathBuf> },
+    /// An OCI layout: a folder.
+    Layout(PathBuf),
+    /// An OCI layout in a tar file.
+    Archive(PathBuf),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedRepo {
+    /// Normalised; empty for a repository on disk whose origin has no HTTPS form.
+    pub url: String,
+    /// Full (`refs/heads/main`), or empty: see [`crate::node::ResolvedRepo`].
+    pub reference: String,
+    pub commit: ObjectId,
+    /// Where it lands unless the file says otherwise; `None` if the file must.
+    pub default_path: Option<String>,
+    pub location: RepoLocation,
+    /// Something the user should know, such as uncommitted changes that are not baked.
+    pub notice: Option<String>,
+}
+
+/// Where the commit is fetched from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepoLocation {
+    Url(String),
+    /// The root of a repository on disk.
+    Disk(PathBuf),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedFile {
+    /// BLAKE3 of `content`.
+    pub hash: [u8; 32],
+    pub content: Vec<u8>,
+}
+
+/// An input that could not be resolved. Never carries a credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot resolve {input}: {cause}")]
+pub struct PinError {
+    /// As the user wrote it.
+    pub input: String,
+    pub cause: String,
+    /// The way out.
+    pub help: String,
+}
+
+/// The inputs of some nodes, all pinned.
+#[derive(Clone, Debug, Default)]
+pub struct Pinned {
+    images: BTreeMap<(ImageRef, String), PinnedImage>,
+    repos: BTreeMap<RepoInput, PinnedRepo>,
+    files: BTreeMap<VirtualPath, PinnedFile>,
+}
+
+impl Pinned {
+    pub fn image(&self, image: &ImageRef, platform: &str) -> Option<&PinnedImage> {
+        self.images.get(&(image.clone(), platform.to_owned()))
+    }
+
+    pub fn repo(&self, repo: &RepoInput) -> Option<&PinnedRepo> {
+        self.repos.get(repo)
+    }
+
+    pub fn file(&self, path: &VirtualPath) -> Option<&PinnedFile> {
+        self.files.get(path)
+    }
+
+    /// What the user should know of the repositories, in order.
+    pub fn notices(&self) -> impl Iterator<Item = &str> {
+        self.repos
+            .values()
+            .filter_map(|repo| repo.notice.as_deref())
+    }
+}
+
+impl RepoInput {
+    pub fn of(repo: &Repo) -> Self {
+        let reference = repo
+            .reference
+            .as_ref()
+            .map(|reference| reference.value.clone());
+        Self {
+            source: repo.source.value.clone(),
+            reference,
+        }
+    }
+}
+
+/// Pins everything that the nodes `needed` take in, all at once. If anything fails, all that failed is reported, each
+/// input once, where the file names it first.
+pub async fn resolve_all(
+    graph: &Graph,
+    needed: &[NodeId],
+    pins: &impl Pins,
+) -> Result<Pinned, Vec<(Span, PinError)>> {
+    let wanted = Wanted::of(graph, needed);
+    let images = join_all(wanted.images.iter().map(async |((image, platform), span)| {
+        (
+            span,
+            (image.clone(), platform.clone()),
+            pins.image(image, platform).await,
+        )
+    }));
+    let repos = join_all(
+        wanted
+            .repos
+            .iter()
+            .map(async |(repo, span)| (span, repo.clone(), pins.repo(repo).await)),
+    );
+    let files = join_all(
+        wanted
+            .files
+            .iter()
+            .map(async |(path, span)| (span, path.clone(), pins.file(path).await)),
+    );
+    let (images, repos, files) = Box::pin(async { tokio::join!(images, repos, files) }).await;
+    let mut errors = Vec::new();
+    let pinned = Pinned {
+        images: sort(images, &mut errors),
+        repos: sort(repos, &mut errors),
+        files: sort(files, &mut errors),
+    };
+    errors.sort_by_key(|(span, _)| (span.file, span.start));
+    if errors.is_empty() {
+        Ok(pinned)
+    } else {
+        Err(errors)
+    }
+}
+
+/// Each input with the place that names it first.
+#[derive(Default)]
+struct Wanted {
+    images: BTreeMap<(ImageRef, String), Span>,
+    repos: BTreeMap<RepoInput, Span>,
+    files: BTreeMap<VirtualPath, Span>,
+}
+
+impl Wanted {
+    fn of(graph: &Graph, needed: &[NodeId]) -> Self {
+        let mut wanted = Self::default();
+        for node in needed.iter().map(|&id| graph.node(id)) {
+            if let Base::Image(image) = &node.base {
+                let key = (image.value.clone(), node.platform.clone());
+                wanted.images.entry(key).or_insert(image.span);
+            }
+            for repo in &node.repos {
+                wanted
+                    .repos
+                    .entry(RepoInput::of(repo))
+                    .or_insert(repo.source.span);
+            }
+            for file in &node.files {
+                if let Content::Local(path) = &file.content {
+                    wanted.files.entry(path.clone()).or_insert(file.span);
+                }
+            }
+        }
+        wanted
+    }
+}
+
+fn sort<K: Ord, V>(
+    results: Vec<(&Span, K, Result<V, PinError>)>,
+    errors: &mut Vec<(Span, PinError)>,
+) -> BTreeMap<K, V> {
+    let mut pinned = BTreeMap::new();
+    for (span, key, result) in results {
+        match result {
+            Ok(value) => drop(pinned.insert(key, value)),
+            Err(error) => errors.push((*span, error)),
+        }
+    }
+    pinned
+}

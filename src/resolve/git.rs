@@ -1,0 +1,245 @@
+//! Repositories → commits.
+
+use std::path::{Path, PathBuf};
+
+use atelier_lang::graph::{Reference, RepoSource};
+
+use super::{PinError, PinnedRepo, RepoInput, RepoLocation};
+use crate::git::{GitError, OnDisk, Problem, Refs, Revision, is_valid_ref};
+use crate::node::ObjectId;
+
+/// The ref that a file means by `branch=` or `tag=`; empty for none and for a commit.
+pub(super) fn full_name(reference: Option<&Reference>) -> Result<String, Problem> {
+    let (name, full) = match reference {
+        None | Some(Reference::Commit(_)) => return Ok(String::new()),
+        Some(Reference::Branch(name)) => (name, format!("refs/heads/{name}")),
+        Some(Reference::Tag(name)) => (name, format!("refs/tags/{name}")),
+    };
+    if is_valid_ref(&full) {
+        Ok(full)
+    } else {
+        Err(Problem::BadName(name.clone()))
+    }
+}
+
+pub(super) fn commit_id(text: &str) -> Result<ObjectId, Problem> {
+    text.parse().map_err(|_| Problem::BadName(text.to_owned()))
+}
+
+/// Picks the commit of a remote repository out of its refs.
+pub(super) fn pin_remote(
+    url: &str,
+    reference: Option<&Reference>,
+    refs: &Refs,
+) -> Result<PinnedRepo, Problem> {
+    let (reference, commit) = match reference {
+        None => refs.default_branch()?,
+        Some(_) => {
+            let full = full_name(reference)?;
+            let commit = refs
+                .commit(&full)
+                .ok_or_else(|| Problem::NoSuchReference(full.clone()))?;
+            (full, commit)
+        }
+    };
+    Ok(remote(url, reference, commit))
+}
+
+/// A repository whose commit the file names: nothing needs to be asked.
+pub(super) fn pin_commit(url: &str, commit: ObjectId) -> PinnedRepo {
+    remote(url, String::new(), commit)
+}
+
+fn remote(url: &str, reference: String, commit: ObjectId) -> PinnedRepo {
+    PinnedRepo {
+        url: url.to_owned(),
+        reference,
+        commit,
+        default_path: last_segment(url),
+        location: RepoLocation::Url(url.to_owned()),
+        notice: None,
+    }
+}
+
+/// What to ask of a repository on disk.
+pub(super) fn revision(reference: Option<&Reference>) -> Result<Revision, Problem> {
+    match reference {
+        None => Ok(Revision::Head),
+        Some(Reference::Commit(id)) => commit_id(id).map(Revision::Commit),
+        Some(_) => full_name(reference).map(Revision::Ref),
+    }
+}
+
+/// What a repository on disk is keyed by. `written` is its path in the file.
+pub(super) fn pin_disk(
+    written: &str,
+    reference: Option<&Reference>,
+    found: OnDisk,
+) -> Result<PinnedRepo, Problem> {
+    let origin = found.origin.as_deref();
+    let default_path = match origin {
+        Some(origin) => last_segment(origin),
+        None => last_segment(written),
+    };
+    let notice = found
+        .changes
+        .filter(|changes| !changes.is_none())
+        .map(|changes| format!("{written} has {changes}: only what is committed is baked"));
+    Ok(PinnedRepo {
+        url: origin.and_then(https_form).unwrap_or_default(),
+        reference: full_name(reference)?,
+        commit: found.commit,
+        default_path,
+        location: RepoLocation::Disk(found.root),
+        notice,
+    })
+}
+
+/// The URL of an origin without its login, by the language's rules for URLs in a file; `None` where no https URL is
+/// certain to mean the same.
+fn https_form(origin: &str) -> Option<String> {
+    let (authority, path) = match origin.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_once('/')?;
+            match scheme.to_ascii_lowercase().as_str() {
+                "https" => {
+                    let host = authority
+                        .rsplit_once('@')
+                        .map_or(authority, |(_, host)| host);
+                    (host.strip_suffix(":443").unwrap_or(host), path)
+                }
+                // No https port is certain to belong to a port of ssh, and no path to a user other than git.
+                "ssh" => {
+                    let host = authority.strip_prefix("git@").unwrap_or(authority);
+                    let host = host.strip_suffix(":22").unwrap_or(host);
+                    (Some(host).filter(|host| !host.contains(':'))?, path)
+                }
+                _ => return None,
+            }
+        }
+        // `host:path`. A colon after a slash makes a path of this machine, and so does none at all.
+        None => {
+            let (authority, path) = origin.split_once(':')?;
+            (authority.strip_prefix("git@").unwrap_or(authority), path)
+        }
+    };
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let is_clean = |text: &str| {
+        text.is_ascii()
+            && !text.contains(|c: char| c.is_whitespace() || c.is_control() || "?#\\".contains(c))
+    };
+    let is_fine = is_host(authority)
+        && is_clean(path)
+        && !path
+            .split('/')
+            .any(|segment| matches!(segment, "" | "." | ".."));
+    is_fine.then(|| format!("https://{}/{path}", authority.to_ascii_lowercase()))
+}
+
+/// A host name of at least two labels, and perhaps a port.
+fn is_host(authority: &str) -> bool {
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "1"));
+    let is_label = |label: &str| {
+        let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        !label.is_empty()
+            && label.chars().all(is_inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let is_port = (1..=5).contains(&port.len())
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+        && !port.starts_with('0');
+    host.contains('.') && host.len() < 254 && host.split('.').all(is_label) && is_port
+}
+
+/// The name that a clone of `url` gets; `None` if that is no name.
+fn last_segment(url: &str) -> Option<String> {
+    let trimmed = url.trim_end_matches('/');
+    let trimmed = trimmed
+        .strip_suffix("/.git")
+        .or_else(|| trimmed.strip_suffix(".git"))
+        .unwrap_or(trimmed);
+    let name = trimmed.rsplit(['/', ':']).next().unwrap_or(trimmed);
+    let is_name =
+        !matches!(name, "" | "." | "..") && !name.contains(|c: char| c.is_control() || c == '\\');
+    is_name.then(|| name.to_owned())
+}
+
+/// Where a path in the file leads.
+pub(super) fn on_disk(folder: &Path, written: &str) -> PathBuf {
+    folder.join(written)
+}
+
+pub(super) fn pin_error(input: &RepoInput, problem: &Problem) -> PinError {
+    let (RepoSource::Url(name) | RepoSource::Disk(name)) = &input.source;
+    let shown = match &input.reference {
+        None => name.clone(),
+        Some(Reference::Branch(branch)) => format!("{name} (branch {branch})"),
+        Some(Reference::Tag(tag)) => format!("{name} (tag {tag})"),
+        Some(Reference::Commit(commit)) => format!("{name} (commit {commit})"),
+    };
+    PinError {
+        input: shown,
+        cause: problem.to_string(),
+        help: problem.help(),
+    }
+}
+
+/// The same, for an error that a shared request gave to all who wait for it.
+pub(super) fn shared_error(input: &RepoInput, error: &GitError) -> PinError {
+    pin_error(input, &error.problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{https_form, last_segment};
+
+    #[test]
+    fn an_origin_loses_its_login_and_gets_its_https_form() {
+        for (origin, expected) in [
+            (
+                "https://me:tok@GitHub.com/acme/web.git",
+                Some("https://github.com/acme/web"),
+            ),
+            (
+                "https://tok@github.com:443/acme/web",
+                Some("https://github.com/acme/web"),
+            ),
+            (
+                "git@github.com:acme/web.git",
+                Some("https://github.com/acme/web"),
+            ),
+            (
+                "ssh://git@github.com/acme/web",
+                Some("https://github.com/acme/web"),
+            ),
+            ("ssh://git@github.com:2222/acme/web", None),
+            ("me@github.com:acme/web", None),
+            ("http://127.0.0.1:3000/acme/web", None),
+            ("file:///srv/web.git", None),
+            ("/srv/web.git", None),
+            ("../web", None),
+            ("srv.d/git/web", None),
+        ] {
+            assert_eq!(https_form(origin).as_deref(), expected, "{origin}");
+        }
+    }
+
+    #[test]
+    fn the_default_path_is_the_last_segment() {
+        for (text, expected) in [
+            ("https://github.com/acme/web", Some("web")),
+            ("/srv/git/web.git/", Some("web")),
+            ("/srv/web/.git", Some("web")),
+            ("git@host:web.git", Some("web")),
+            (".", None),
+            ("..", None),
+            ("../..", None),
+            ("./code/", Some("code")),
+            ("../lib", Some("lib")),
+        ] {
+            assert_eq!(last_segment(text).as_deref(), expected, "{text}");
+        }
+    }
+}

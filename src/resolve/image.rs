@@ -1,0 +1,77 @@
+//! Images → digests.
+
+use std::path::Path;
+
+use atelier_lang::graph::ImageRef;
+
+use super::{ImageLocation, PinError, PinnedImage};
+use crate::oci::{Layout, OciError};
+
+/// Finds the image of one platform in a layout on disk. `folder` is the one of the file that names it.
+pub fn pin_layout(
+    folder: &Path,
+    image: &ImageRef,
+    platform: &str,
+) -> Result<PinnedImage, PinError> {
+    let (opened, location) = match image {
+        ImageRef::Layout(path) => {
+            let path = folder.join(path);
+            (Layout::open_folder(&path), ImageLocation::Layout(path))
+        }
+        ImageRef::Archive(path) => {
+            let path = folder.join(path);
+            (Layout::open_archive(&path), ImageLocation::Archive(path))
+        }
+        other => return Err(unsupported(other)),
+    };
+    let digest = opened.and_then(|layout| {
+        let digest = layout.find(platform)?;
+        // A layer that is missing should be told now, not in the middle of a bake.
+        let loaded = layout.load(&digest)?;
+        layout.check_present(&loaded)?;
+        Ok(digest)
+    });
+    match digest {
+        Ok(digest) => Ok(PinnedImage {
+            digest: digest.into(),
+            location,
+        }),
+        Err(error) => Err(pin_error(image, &error)),
+    }
+}
+
+fn pin_error(image: &ImageRef, error: &OciError) -> PinError {
+    PinError {
+        input: written(image),
+        cause: error.to_string(),
+        help: error.help(),
+    }
+}
+
+/// As the file spells it.
+pub(super) fn written(image: &ImageRef) -> String {
+    match image {
+        ImageRef::Host => "host".to_owned(),
+        ImageRef::Layout(path) => format!("oci:{path}"),
+        ImageRef::Archive(path) => format!("oci-archive:{path}"),
+        ImageRef::Alias(name) | ImageRef::Registry(name) => name.clone(),
+    }
+}
+
+pub(super) fn unsupported(image: &ImageRef) -> PinError {
+    let input = written(image);
+    match image {
+        ImageRef::Alias(name) => PinError {
+            cause: "the configuration has no such alias".to_owned(),
+            help: format!("add to .atelier/config.kdl: alias {name} \"IMAGE\""),
+            input,
+        },
+        _ => PinError {
+            cause: "images from a registry are not in this version".to_owned(),
+            help: format!(
+                "use an OCI layout: skopeo copy docker://{input} oci:./image, then `from \"oci:./image\"`"
+            ),
+            input,
+        },
+    }
+}

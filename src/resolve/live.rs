@@ -1,0 +1,193 @@
+//! Pins from the world as it is now: servers, repositories and files on disk, the machine itself.
+//!
+//! Each thing is asked once, however many nodes want it and however many of them at the same moment.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use atelier_lang::graph::{ImageRef, Reference, RepoSource};
+use atelier_lang::source::VirtualPath;
+use tokio::sync::OnceCell;
+
+use super::host::Host;
+use super::{
+    PinError, PinnedFile, PinnedImage, PinnedRepo, Pins, RepoInput, files, git, host, image,
+};
+use crate::git::{Credential, Git, GitError, OnDisk, Refs};
+
+/// Where inputs are looked for.
+#[derive(Debug)]
+pub struct Live {
+    /// Local files lie below it.
+    root: PathBuf,
+    /// The folder of the file: paths of repositories and images are relative to it.
+    folder: PathBuf,
+    git: Git,
+    host: Host,
+    aliases: BTreeMap<String, ImageRef>,
+    credentials: BTreeMap<RepoSource, Credential>,
+    refs: Once<String, Result<Refs, Rc<GitError>>>,
+    disks: Once<RepoInput, Result<OnDisk, Rc<GitError>>>,
+    images: Once<(ImageRef, String), Result<PinnedImage, PinError>>,
+    files: Once<VirtualPath, Result<PinnedFile, PinError>>,
+}
+
+impl Live {
+    /// `state` is a folder for small files that may be lost. Without configuration `dev-base` is the machine itself.
+    pub fn new(root: PathBuf, folder: PathBuf, state: &std::path::Path, git: Git) -> Self {
+        Self {
+            root,
+            folder,
+            git,
+            host: Host::new(state.join("host.json")),
+            aliases: BTreeMap::from([("dev-base".to_owned(), ImageRef::Host)]),
+            credentials: BTreeMap::new(),
+            refs: Once::default(),
+            disks: Once::default(),
+            images: Once::default(),
+            files: Once::default(),
+        }
+    }
+
+    /// What the configuration calls `name`.
+    #[must_use]
+    pub fn with_alias(mut self, name: String, image: ImageRef) -> Self {
+        self.aliases.insert(name, image);
+        self
+    }
+
+    /// Extra folders that image `host` shows.
+    #[must_use]
+    pub fn with_host_paths(mut self, paths: Vec<PathBuf>) -> Self {
+        self.host = self.host.with_extra(paths);
+        self
+    }
+
+    /// What opens a repository whose server asks for a login.
+    #[must_use]
+    pub fn with_credential(mut self, source: RepoSource, credential: Credential) -> Self {
+        self.credentials.insert(source, credential);
+        self
+    }
+
+    fn follow<'a>(&'a self, image: &'a ImageRef) -> Result<&'a ImageRef, PinError> {
+        match image {
+            ImageRef::Alias(name) => match self.aliases.get(name) {
+                Some(ImageRef::Alias(_)) | None => Err(image::unsupported(image)),
+                Some(found) => Ok(found),
+            },
+            other => Ok(other),
+        }
+    }
+
+    async fn remote(&self, url: &str, repo: &RepoInput) -> Result<PinnedRepo, PinError> {
+        let wrong = |problem| git::pin_error(repo, &problem);
+        if let Some(Reference::Commit(id)) = &repo.reference {
+            return Ok(git::pin_commit(url, git::commit_id(id).map_err(wrong)?));
+        }
+        git::full_name(repo.reference.as_ref()).map_err(wrong)?;
+        let credential = self.credentials.get(&repo.source);
+        let ask = async || self.git.read_refs(url, credential).await.map_err(Rc::new);
+        let refs = self.refs.get(url.to_owned(), ask).await;
+        let refs = refs.map_err(|error| git::shared_error(repo, &error))?;
+        git::pin_remote(url, repo.reference.as_ref(), &refs).map_err(wrong)
+    }
+
+    async fn disk(&self, written: &str, repo: &RepoInput) -> Result<PinnedRepo, PinError> {
+        let wrong = |problem| git::pin_error(repo, &problem);
+        let revision = git::revision(repo.reference.as_ref()).map_err(wrong)?;
+        let path = git::on_disk(&self.folder, written);
+        let ask = async || self.git.read_disk(&path, &revision).await.map_err(Rc::new);
+        let found = self.disks.get(repo.clone(), ask).await;
+        let found = found.map_err(|error| git::shared_error(repo, &error))?;
+        git::pin_disk(written, repo.reference.as_ref(), found).map_err(wrong)
+    }
+}
+
+impl Pins for Live {
+    async fn image(&self, image: &ImageRef, platform: &str) -> Result<PinnedImage, PinError> {
+        let image = self.follow(image)?.clone();
+        let platform = platform.to_owned();
+        let (host, folder) = (self.host.clone(), self.folder.clone());
+        let key = (image.clone(), platform.clone());
+        let ask = async || {
+            let look = move || match &image {
+                ImageRef::Host => host::pin(&host, &platform),
+                image => image::pin_layout(&folder, image, &platform),
+            };
+            blocking(look).await
+        };
+        self.images.get(key, ask).await
+    }
+
+    async fn repo(&self, repo: &RepoInput) -> Result<PinnedRepo, PinError> {
+        match &repo.source {
+            RepoSource::Url(url) => self.remote(url, repo).await,
+            RepoSource::Disk(path) => self.disk(path, repo).await,
+        }
+    }
+
+    async fn file(&self, path: &VirtualPath) -> Result<PinnedFile, PinError> {
+        let (root, wanted) = (self.root.clone(), path.clone());
+        let ask = async || blocking(move || files::pin(&root, &wanted)).await;
+        self.files.get(path.clone(), ask).await
+    }
+}
+
+/// Runs what waits for the disk beside the runtime's one thread.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, PinError> + Send + 'static,
+) -> Result<T, PinError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(PinError {
+                input: "an input".to_owned(),
+                cause: format!("the work was stopped: {error}"),
+                help: "run it again".to_owned(),
+            }),
+        },
+    }
+}
+
+/// Answers by question. Whoever asks first works; the others wait for the same answer, and one of them takes over if
+/// the first is cancelled.
+#[derive(Debug)]
+struct Once<K, V>(RefCell<BTreeMap<K, Rc<OnceCell<V>>>>);
+
+impl<K, V> Default for Once<K, V> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<K: Ord, V: Clone> Once<K, V> {
+    async fn get(&self, key: K, ask: impl AsyncFnOnce() -> V) -> V {
+        let cell = Rc::clone(self.0.borrow_mut().entry(key).or_default());
+        cell.get_or_init(|| ask()).await.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::Once;
+
+    #[tokio::test]
+    async fn the_same_question_is_asked_once() {
+        let once = Once::default();
+        let asked = Cell::new(0);
+        let ask = async || {
+            asked.set(asked.get() + 1);
+            tokio::task::yield_now().await;
+            asked.get()
+        };
+        let answers = tokio::join!(once.get("a", ask), once.get("a", ask), once.get("b", ask));
+        assert_eq!(asked.get(), 2);
+        assert_eq!(answers.0, answers.1);
+    }
+}
