@@ -30,7 +30,7 @@ pub(crate) fn statement(
     };
     let before = found.len();
     annotations(node, found);
-    values(node, found);
+    values(node, text, found);
     let is_complete = arity(node, row, text, found);
     if is_complete {
         properties(node, row, found);
@@ -140,31 +140,33 @@ fn unknown_annotation(annotation: &Spanned<String>) -> Diagnostic {
         .help("leave it out: every value is text, and the statement checks it")
 }
 
-fn values(node: &Node, found: &mut Vec<Diagnostic>) {
+fn values(node: &Node, text: &str, found: &mut Vec<Diagnostic>) {
     let values = node
         .arguments
         .iter()
         .chain(node.properties.iter().map(|p| &p.value));
-    found.extend(values.filter_map(unusable));
+    found.extend(values.filter_map(|value| unusable(value, text)));
 }
 
 /// A value that is no text: its spelling would not survive.
-fn unusable(value: &Value) -> Option<Diagnostic> {
-    let (what, label) = match value.data {
-        Data::Float => (
-            "a number with a fraction",
-            "read as a number, 22.10 is 22.1",
-        ),
-        Data::Null => ("#null", "no value"),
+fn unusable(value: &Value, text: &str) -> Option<Diagnostic> {
+    let written = text
+        .get(value.span.start as usize..value.span.end as usize)
+        .unwrap_or("");
+    let label = match value.data {
+        Data::Null => "no value",
+        Data::Float if written.starts_with('#') => "no number that can be used",
+        Data::Float => "KDL reads a number, and 22.10 as 22.1",
         Data::Text(_) | Data::Integer(_) | Data::Bool(_) => return None,
     };
-    let message = format!("{what} cannot be used");
-    Some(Diagnostic::error(
-        code::UNUSABLE_NUMBER,
-        value.span,
-        message,
-        label,
-    ))
+    let message = format!("`{written}` is not a usable value");
+    let diagnostic = Diagnostic::error(code::UNUSABLE_NUMBER, value.span, message, label);
+    let replacement = quoted(written);
+    Some(
+        diagnostic
+            .help(format!("write {replacement}"))
+            .fix(value.span, replacement),
+    )
 }
 
 /// Whether the number of arguments is right.

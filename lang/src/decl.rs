@@ -73,7 +73,9 @@ pub(crate) enum Base {
         at: Span,
     },
     /// What may have been a `from`; a real one replaces it.
-    Hidden { at: Span },
+    Hidden {
+        at: Span,
+    },
     /// A `from` is there but cannot be read; its fault has been reported.
     Faulty {
         at: Span,
@@ -113,7 +115,10 @@ fn hidden_base(nodes: &[Node]) -> Option<Base> {
 impl Base {
     pub(crate) fn at(&self) -> Span {
         match self {
-            Self::Image { at, .. } | Self::Parent { at, .. } | Self::Faulty { at } | Self::Hidden { at } => *at,
+            Self::Image { at, .. }
+            | Self::Parent { at, .. }
+            | Self::Faulty { at }
+            | Self::Hidden { at } => *at,
         }
     }
 }

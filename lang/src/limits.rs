@@ -79,7 +79,7 @@ pub(crate) fn characters(text: &str, file: FileId) -> Vec<Diagnostic> {
     found.collect()
 }
 
-fn is_forbidden(character: char) -> bool {
+pub(crate) fn is_forbidden(character: char) -> bool {
     let is_newline_or_tab = matches!(character, '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}');
     (character.is_control() && !is_newline_or_tab)
         || is_direction(character)

@@ -3,6 +3,9 @@
 //! Where spellings can be set right by machine, the parser gets the corrected text, so that one run shows every fault
 //! of the file; the findings come back at the places of the original.
 
+#[cfg(test)]
+mod suite;
+
 use crate::code;
 use crate::diag::{Diagnostic, Edit};
 use crate::habits;
@@ -47,11 +50,11 @@ pub(crate) fn load(
     match text {
         Ok(text) => {
             loaded.parse(&text, found);
-            sources.add(path.clone(), masked(text));
+            sources.add(path.clone(), presentable(&text));
         }
         Err((shown, diagnostic)) => {
             found.push(diagnostic);
-            sources.add(path.clone(), masked(shown));
+            sources.add(path.clone(), presentable(&shown));
         }
     }
     loaded
@@ -162,19 +165,24 @@ fn without_comments(text: &str, tokens: &[Token]) -> String {
     quiet
 }
 
-/// The text as it may be shown: what looks like a secret is starred out, byte for byte.
-fn masked(text: String) -> String {
-    let hidden = secret::hidden(&text);
-    if hidden.is_empty() {
-        return text;
-    }
+/// The text as it may be shown, of the same length: what looks like a secret is starred out, and no character gives
+/// orders to a terminal.
+fn presentable(text: &str) -> String {
+    let hidden = secret::hidden(text);
     let mut shown = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
         let is_hidden = hidden.iter().any(|range| range.contains(&at));
-        if is_hidden && !is_newline(character) {
-            shown.extend((0..character.len_utf8()).map(|_| '*'));
-        } else {
-            shown.push(character);
+        match (
+            is_newline(character) || character == '\t',
+            character.len_utf8(),
+        ) {
+            (true, _) => shown.push(character),
+            (false, length) if is_hidden => shown.extend((0..length).map(|_| '*')),
+            (false, 3) if limits::is_forbidden(character) => shown.push('\u{fffd}'),
+            (false, length) if limits::is_forbidden(character) => {
+                shown.extend((0..length).map(|_| '?'));
+            }
+            (false, _) => shown.push(character),
         }
     }
     shown
@@ -194,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_is_hidden_keeps_its_length() {
-        let text = "repo https://us\u{e9}r:p@h/x".to_owned();
-        assert_eq!(masked(text), "repo https://*******@h/x");
+        let text = "repo https://us\u{e9}r:p@h/x \u{202e}\u{1b}\t";
+        assert_eq!(presentable(text), "repo https://*******@h/x \u{fffd}?\t");
     }
 }

@@ -23,14 +23,22 @@ pub struct Rendered {
 pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> Rendered {
     let first = diagnostic.labels.first().map(|label| label.span);
     let file = first.map(|span| span.file);
-    let path = file.and_then(|file| sources.path(file)).map_or("", |path| path.as_str());
+    let path = file
+        .and_then(|file| sources.path(file))
+        .map_or("", |path| path.as_str());
     let text = file.map_or("", |file| sources.text(file));
     let mut labels = Vec::new();
     let mut help: Vec<String> = diagnostic.help.iter().cloned().collect();
     for (index, label) in diagnostic.labels.iter().enumerate() {
         if Some(label.span.file) != file {
-            let path = sources.path(label.span.file).map_or("", |path| path.as_str());
-            help.push(format!("{path}:{}: {}", sources.line(label.span), label.text));
+            let path = sources
+                .path(label.span.file)
+                .map_or("", |path| path.as_str());
+            help.push(format!(
+                "{path}:{}: {}",
+                sources.line(label.span),
+                label.text
+            ));
             continue;
         }
         let told = Some(label.text.clone()).filter(|text| !text.is_empty());
@@ -79,7 +87,9 @@ impl miette::Diagnostic for Rendered {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

@@ -26,7 +26,7 @@ pub trait World {
 }
 
 /// The files that an evaluation has read, by [`FileId`]. The texts are for showing: what looks like a secret is starred
-/// out, byte for byte, so spans hold.
+/// out and control characters are replaced, byte for byte, so spans hold.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<(VirtualPath, String)>,

@@ -14,9 +14,12 @@ use support::evaluate_bytes;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|e| e == "kdl")).collect();
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries
+        .filter(|path| path.extension().is_some_and(|e| e == "kdl"))
+        .collect();
     files.sort();
     files
 }
@@ -24,26 +27,49 @@ fn files() -> Vec<PathBuf> {
 /// The codes on the first line: `// A0201 A0203`, or none for `// ok`.
 fn expected(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
-    let first = text.lines().next().unwrap_or("").trim_start_matches('\u{feff}');
-    let words = first.strip_prefix("// ").expect("the first line names the codes").split(' ');
+    let first = text
+        .lines()
+        .next()
+        .unwrap_or("")
+        .trim_start_matches('\u{feff}');
+    let words = first
+        .strip_prefix("// ")
+        .expect("the first line names the codes")
+        .split(' ');
     let codes = words.take_while(|word| word.starts_with('A') || *word == "ok");
-    codes.filter(|word| *word != "ok").map(str::to_owned).collect()
+    codes
+        .filter(|word| *word != "ok")
+        .map(str::to_owned)
+        .collect()
 }
 
 fn rendered(bytes: &[u8]) -> (Vec<String>, String) {
     let (sources, outcome) = evaluate_bytes(bytes);
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    let handler =
+        GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
     let mut shown = String::new();
     for diagnostic in &outcome.diagnostics {
         handler
-            .render_report(&mut shown, &atelier_lang::render::render(diagnostic, &sources))
+            .render_report(
+                &mut shown,
+                &atelier_lang::render::render(diagnostic, &sources),
+            )
             .unwrap();
         if let Some(fix) = &diagnostic.fix {
-            let _ = writeln!(shown, "   fix: {:?} -> {:?}", sources.slice(fix.span), fix.replacement);
+            let _ = writeln!(
+                shown,
+                "   fix: {:?} -> {:?}",
+                sources.slice(fix.span),
+                fix.replacement
+            );
         }
         shown.push('\n');
     }
-    let codes = outcome.diagnostics.iter().map(|d| d.code.to_string()).collect();
+    let codes = outcome
+        .diagnostics
+        .iter()
+        .map(|d| d.code.to_string())
+        .collect();
     (codes, shown)
 }
 
@@ -72,11 +98,16 @@ fn goldens() {
 
 #[test]
 fn every_code_has_a_golden() {
-    let all: Vec<String> =
-        files().iter().flat_map(|file| expected(&fs::read(file).unwrap())).collect();
+    let all: Vec<String> = files()
+        .iter()
+        .flat_map(|file| expected(&fs::read(file).unwrap()))
+        .collect();
     for (code, title) in code::ALL {
         // A file that cannot be read has no text to keep as a golden.
         let is_elsewhere = ["A0103", "A0501"].contains(&code.to_string().as_str());
-        assert!(is_elsewhere || all.contains(&code.to_string()), "{code}: {title}");
+        assert!(
+            is_elsewhere || all.contains(&code.to_string()),
+            "{code}: {title}"
+        );
     }
 }

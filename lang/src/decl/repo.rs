@@ -63,13 +63,11 @@ impl Reader<'_> {
     }
 
     fn source(&mut self, text: &Spanned<String>) -> Option<Spanned<RepoSource>> {
-        let is_relative = |prefix: &str| text.starts_with(prefix);
-        let source = if matches!(text.as_str(), "." | "..")
-            || ["./", "../"].iter().any(|p| is_relative(p))
-        {
+        let is_dots = matches!(text.as_str(), "." | "..");
+        let source = if is_dots || text.starts_with("./") || text.starts_with("../") {
             self.take(text, disk)?
         } else {
-            RepoSource::Url(self.take(text, url::normalise)?)
+            RepoSource::Url(self.take(text, remote)?)
         };
         Some(Spanned::new(source, text.span))
     }
@@ -118,6 +116,17 @@ impl Reader<'_> {
         };
         Some(Spanned::new(reference?, text.span))
     }
+}
+
+fn remote(text: &str) -> Result<String, value::Problem> {
+    if text.starts_with(['/', '~']) {
+        let message = "a repository on disk is named from this file".to_owned();
+        return Err(
+            value::Problem::new(code::BAD_URL, message, "not a relative path")
+                .help("write \".\", or a path that starts with \"./\" or \"../\""),
+        );
+    }
+    url::normalise(text)
 }
 
 /// A repository on disk, as written.

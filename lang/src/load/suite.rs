@@ -1,0 +1,119 @@
+//! The KDL project's own test cases, run through the guard and the adapter.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::tree::{Data, Value};
+
+/// Cases that come out otherwise, and why.
+const DEVIATIONS: &[(&str, &str)] = &[];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kdl-suite/test_cases")
+}
+
+/// The tree, or the codes of what was found.
+fn read(bytes: Vec<u8>) -> Result<Vec<Node>, Vec<String>> {
+    let mut found = Vec::new();
+    let mut loaded = Loaded {
+        file: FileId(0),
+        tree: None,
+        repairs: Vec::new(),
+    };
+    match limits::decode(bytes, FileId(0)) {
+        Ok(text) => loaded.parse(&text, &mut found),
+        Err((_, diagnostic)) => found.push(diagnostic),
+    }
+    let errors = found.iter().filter(|diagnostic| diagnostic.is_error());
+    let codes: Vec<_> = errors
+        .map(|diagnostic| diagnostic.code.to_string())
+        .collect();
+    match loaded.tree {
+        Some((nodes, _)) if codes.is_empty() => Ok(nodes),
+        _ => Err(codes),
+    }
+}
+
+/// The suite's translation: sorted properties of which the last counts, no empty blocks, no spelling.
+fn canonical(nodes: &[Node], depth: usize, out: &mut String) {
+    for node in nodes {
+        let annotation = node
+            .annotation
+            .as_ref()
+            .map(|annotation| annotation.value.as_str());
+        out.push_str(&format!(
+            "{}{annotation:?}{:?}",
+            " ".repeat(depth),
+            node.name.value
+        ));
+        for argument in &node.arguments {
+            out.push_str(&format!(" {}", spelled(argument)));
+        }
+        let properties: BTreeMap<_, _> = node
+            .properties
+            .iter()
+            .map(|p| (&p.key.value, spelled(&p.value)))
+            .collect();
+        out.push_str(&format!(" {properties:?}\n"));
+        canonical(node.children.as_deref().unwrap_or(&[]), depth + 1, out);
+    }
+}
+
+fn spelled(value: &Value) -> String {
+    let annotation = value
+        .annotation
+        .as_ref()
+        .map(|annotation| annotation.value.as_str());
+    // The value of a float is not kept: the language has none.
+    let data = if value.data == Data::Float {
+        "float".to_owned()
+    } else {
+        format!("{:?}", value.data)
+    };
+    format!("{annotation:?}{data}")
+}
+
+fn outcome(name: &str) -> Result<(), String> {
+    let input = read(fs::read(folder().join("input").join(name)).unwrap());
+    let expected = fs::read(folder().join("expected_kdl").join(name)).ok();
+    match (input, expected) {
+        (Err(_), None) => Ok(()),
+        (Ok(_), None) => Err("accepted, should be refused".to_owned()),
+        (Err(codes), Some(_)) => Err(format!("refused with {codes:?}")),
+        (Ok(input), Some(expected)) => {
+            let expected =
+                read(expected).map_err(|codes| format!("expected refused: {codes:?}"))?;
+            let (mut left, mut right) = (String::new(), String::new());
+            canonical(&input, 0, &mut left);
+            canonical(&expected, 0, &mut right);
+            if left == right {
+                Ok(())
+            } else {
+                Err(format!("read as\n{left}not\n{right}"))
+            }
+        }
+    }
+}
+
+#[test]
+fn the_suite_passes_but_for_known_deviations() {
+    let entries = fs::read_dir(folder().join("input")).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 336);
+    let mut wrong = Vec::new();
+    for name in names {
+        let is_known = DEVIATIONS.iter().any(|(deviation, _)| *deviation == name);
+        match outcome(&name) {
+            Ok(()) if is_known => wrong.push(format!("{name}: passes, is listed as a deviation")),
+            Err(_) if is_known => {}
+            Ok(()) => {}
+            Err(why) => wrong.push(format!("{name}: {why}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
