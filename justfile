@@ -1,7 +1,7 @@
 # Each recipe is a script that also runs without just.
 
 _list:
-    @just --list
+    @"{{just_executable()}}" --list
 
 # everything CI checks
 check:

@@ -61,19 +61,18 @@ impl Repair {
     }
 
     fn offset_before(&self, offset: usize, is_end: bool) -> usize {
-        let passed = self
-            .changes
-            .partition_point(|change| change.after.end <= offset);
+        // What was deleted right behind a span's end is not part of the span.
+        let is_before = |change: &Change| !is_end || change.after.start < offset;
+        let is_passed = |change: &Change| change.after.end <= offset && is_before(change);
+        let passed = self.changes.partition_point(is_passed);
         let inside = self
             .changes
             .get(passed)
             .filter(|change| change.after.start < offset);
-        match (
-            inside,
-            passed
-                .checked_sub(1)
-                .and_then(|last| self.changes.get(last)),
-        ) {
+        let last = passed
+            .checked_sub(1)
+            .and_then(|last| self.changes.get(last));
+        match (inside, last) {
             (Some(change), _) if is_end => change.before.end,
             (Some(change), _) => change.before.start,
             (None, Some(change)) => change.before.end + (offset - change.after.end),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin as pin_future;
 
 use atelier_lang::graph::NodeId;
+use atelier_lang::source::Sources;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -146,13 +147,13 @@ impl Planned<'_> {
 
 impl Realised {
     /// Says what failed and what was skipped; returns the exit code, which is the first failure's.
-    pub(super) fn conclude(&self, nodes: &[PinnedNode<'_>]) -> u8 {
+    pub(super) fn conclude(&self, sources: &Sources, nodes: &[PinnedNode<'_>]) -> u8 {
         let mut code = None;
         for (node, ended) in nodes.iter().zip(&self.ends) {
             let Ended::Failed(error) = ended else { continue };
-            let message = failure::of_bake(error);
-            ui::show_message(&message, Some(&node.node.name.value));
-            code = code.or(Some(message.exit));
+            let (diagnostic, exit) = failure::diagnose(node.node, error);
+            ui::show_diagnostics(sources, &[diagnostic]);
+            code = code.or(Some(exit));
         }
         let left = |ended: &Ended| matches!(ended, Ended::Skipped | Ended::Cancelled);
         let skipped: Vec<&str> = nodes
@@ -183,7 +184,7 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
         let nodes = nodes.map(|(node, ended)| node.ended(ended)).collect();
         ui::print_json(&Plan::new(planned.backend.name(), nodes));
     }
-    Ok(realised.conclude(&planned.nodes))
+    Ok(realised.conclude(&project.sources, &planned.nodes))
 }
 
 pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {

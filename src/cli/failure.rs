@@ -1,6 +1,7 @@
 //! Why a command failed: a stable code, what happened, the way out, and the exit code that goes with it.
 
-use atelier_lang::diag::Diagnostic;
+use atelier_lang::diag::{Code, Diagnostic, Label, Severity};
+use atelier_lang::graph::Node;
 use atelier_lang::source::Sources;
 use atelier_lang::span::Span;
 
@@ -19,8 +20,7 @@ pub(super) enum Failure {
 
 #[derive(Debug)]
 pub(super) struct Message {
-    /// `A` and four digits.
-    pub code: &'static str,
+    pub code: Code,
     pub text: String,
     pub help: Option<String>,
     pub exit: u8,
@@ -29,17 +29,17 @@ pub(super) struct Message {
 impl Failure {
     pub(super) fn usage(text: impl Into<String>, help: impl Into<String>) -> Self {
         let help = Some(help.into());
-        Self::Message(Message { code: "A0801", text: text.into(), help, exit: exit::USAGE })
+        Self::Message(Message { code: Code(801), text: text.into(), help, exit: exit::USAGE })
     }
 
     pub(super) fn machine(text: &str) -> Self {
         let text = text.to_owned();
-        Self::Message(Message { code: "A0701", text, help: None, exit: exit::BACKEND })
+        Self::Message(Message { code: Code(701), text, help: None, exit: exit::BACKEND })
     }
 
     pub(super) fn interrupted() -> Self {
         let text = "interrupted".to_owned();
-        Self::Message(Message { code: "A0707", text, help: None, exit: exit::INTERRUPTED })
+        Self::Message(Message { code: Code(707), text, help: None, exit: exit::INTERRUPTED })
     }
 
     /// Inputs that could not be resolved, each where the file names it.
@@ -50,7 +50,6 @@ impl Failure {
 }
 
 fn unresolved(span: Span, error: PinError) -> Diagnostic {
-    use atelier_lang::diag::{Code, Label, Severity};
     Diagnostic {
         code: Code(501),
         severity: Severity::Error,
@@ -67,18 +66,41 @@ impl From<BackendError> for Failure {
     }
 }
 
+/// A failed bake, shown where the file has what failed.
+pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
+    let name = &node.name;
+    let (span, text) = match error {
+        BakeError::Step { index, .. } => match node.steps.get(*index) {
+            Some(step) => (step.span, "this step".to_owned()),
+            None => (name.span, String::new()),
+        },
+        BakeError::Checkout(error) => (name.span, error.cause.clone()),
+        BakeError::Timeout { .. } | BakeError::Cancelled | BakeError::Backend(_) => (name.span, String::new()),
+    };
+    let message = of_bake(error);
+    let diagnostic = Diagnostic {
+        code: message.code,
+        severity: Severity::Error,
+        message: format!("{}: {}", name.value, message.text),
+        labels: vec![Label { span, text }],
+        help: message.help,
+        fix: None,
+    };
+    (diagnostic, message.exit)
+}
+
 /// The message for a failed bake, without the node's name.
-pub(super) fn of_bake(error: &BakeError) -> Message {
+fn of_bake(error: &BakeError) -> Message {
     let (code, exit, help) = match error {
         BakeError::Step { log, .. } => {
-            ("A0704", exit::STEP_FAILED, Some(format!("the whole log: {}", log.display())))
+            (Code(704), exit::STEP_FAILED, Some(format!("the whole log: {}", log.display())))
         }
         BakeError::Timeout { log, .. } => {
             let help = format!("raise it with `resources timeout=`; the whole log: {}", log.display());
-            ("A0705", exit::STEP_FAILED, Some(help))
+            (Code(705), exit::STEP_FAILED, Some(help))
         }
-        BakeError::Checkout(error) => ("A0501", exit::UNRESOLVED, Some(error.help.clone())),
-        BakeError::Cancelled => ("A0707", exit::INTERRUPTED, None),
+        BakeError::Checkout(error) => (Code(501), exit::UNRESOLVED, Some(error.help.clone())),
+        BakeError::Cancelled => (Code(707), exit::INTERRUPTED, None),
         BakeError::Backend(error) => return of_backend(error),
     };
     Message { code, text: error.to_string(), help, exit }
@@ -86,11 +108,11 @@ pub(super) fn of_bake(error: &BakeError) -> Message {
 
 fn of_backend(error: &BackendError) -> Message {
     let (code, exit) = match error.class {
-        Class::Transient => ("A0701", exit::BACKEND),
-        Class::Denied => ("A0702", exit::BACKEND),
-        Class::Full => ("A0703", exit::BACKEND),
-        Class::Lost => ("A0706", exit::BACKEND),
-        Class::Bug => ("A0700", exit::BUG),
+        Class::Transient => (Code(701), exit::BACKEND),
+        Class::Denied => (Code(702), exit::BACKEND),
+        Class::Full => (Code(703), exit::BACKEND),
+        Class::Lost => (Code(706), exit::BACKEND),
+        Class::Bug => (Code(700), exit::BUG),
     };
     Message { code, text: error.message.clone(), help: error.help.clone(), exit }
 }

@@ -47,16 +47,15 @@ pub(super) fn show_failure(failure: &Failure) -> u8 {
             *exit
         }
         Failure::Message(message) => {
-            show_message(message, None);
+            show_message(message);
             message.exit
         }
     }
 }
 
-/// `error[A0704]: app: step 1 failed`, and the way out.
-pub(super) fn show_message(message: &Message, node: Option<&str>) {
-    let node = node.map(|node| format!("{node}: ")).unwrap_or_default();
-    eprintln!("error[{}]: {node}{}", message.code, message.text);
+/// `error[A0702]: cannot …`, and the way out.
+fn show_message(message: &Message) {
+    eprintln!("error[{}]: {}", message.code, message.text);
     if let Some(help) = &message.help {
         eprintln!("  help: {help}");
     }

@@ -25,7 +25,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     if planned.actions.iter().any(|action| matches!(action, Action::Bake(_))) {
         let options = Options { jobs: 1, keep_going: false };
         let realised = planned.realise(&secrets, &variables, options).await?;
-        match realised.conclude(&planned.nodes) {
+        match realised.conclude(&project.sources, &planned.nodes) {
             0 => {}
             code => return Ok(code),
         }

@@ -8,7 +8,14 @@ use super::*;
 use crate::tree::{Data, Value};
 
 /// Cases that come out otherwise, and why.
-const DEVIATIONS: &[(&str, &str)] = &[];
+const DEVIATIONS: &[(&str, &str)] = &[
+    ("zero_space_before_slashdash_arg.kdl", NO_SPACE),
+    ("zero_space_before_slashdash_children.kdl", NO_SPACE),
+    ("zero_space_before_slashdash_prop.kdl", NO_SPACE),
+];
+
+const NO_SPACE: &str =
+    "`\"x\"/-1` is newer than the parser's release, which wants a space before `/-`";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kdl-suite/test_cases")

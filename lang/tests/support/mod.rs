@@ -1,4 +1,4 @@
-//! A world in memory, for tests.
+//! A world in memory, and graphs without their places, for tests.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,12 @@ use atelier_lang::graph::Graph;
 use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 use atelier_lang::{Inputs, evaluate};
 
-pub(crate) struct Memory(pub(crate) BTreeMap<String, Vec<u8>>);
+struct Memory(BTreeMap<String, Vec<u8>>);
 
 impl World for Memory {
     fn read(&self, path: &VirtualPath, limit: u64) -> Result<Vec<u8>, ReadError> {
-        let bytes = self
-            .0
-            .get(path.as_str())
-            .ok_or(ReadError::Failed("no such file".into()))?;
+        let bytes = self.0.get(path.as_str());
+        let bytes = bytes.ok_or(ReadError::Failed("no such file".to_owned()))?;
         let size = bytes.len() as u64;
         if size > limit {
             Err(ReadError::TooLarge { size })
@@ -24,18 +22,19 @@ impl World for Memory {
     }
 }
 
+pub(crate) fn inputs() -> Inputs {
+    let file = VirtualPath::new("prebuild.kdl").expect("a path inside the project");
+    Inputs {
+        file,
+        platform: "linux/amd64".to_owned(),
+    }
+}
+
 /// Evaluates `bytes` as the project's `prebuild.kdl`.
 pub(crate) fn evaluate_bytes(bytes: &[u8]) -> (Sources, Outcome<Graph>) {
     let world = Memory(BTreeMap::from([(
         "prebuild.kdl".to_owned(),
         bytes.to_vec(),
     )]));
-    let file = VirtualPath::new("prebuild.kdl").unwrap();
-    evaluate(
-        &world,
-        &Inputs {
-            file,
-            platform: "linux/amd64".to_owned(),
-        },
-    )
+    evaluate(&world, &inputs())
 }
