@@ -52,6 +52,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };
+    ui::prepare();
     // One thread: what a sandbox's launcher watches is the thread that started it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {

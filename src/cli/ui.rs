@@ -16,6 +16,16 @@ use super::exit;
 use super::failure::{Failure, Message};
 use crate::event::{Event, Kind};
 
+/// Before anything is shown: long lines stay whole, since people copy paths and commands out of them.
+pub(super) fn prepare() {
+    let handler = |_: &_| {
+        let options = miette::MietteHandlerOpts::new().wrap_lines(false).terminal_links(false);
+        Box::new(options.build()) as Box<dyn miette::ReportHandler>
+    };
+    // It fails if somebody has set another one, which then shows the same.
+    miette::set_hook(Box::new(handler)).ok();
+}
+
 /// Prints data. A reader that has gone away is no failure.
 pub(super) fn print(text: &str) {
     std::io::stdout().write_all(text.as_bytes()).ok();
