@@ -116,7 +116,6 @@ pub struct BakeRequest {
     pub node: String,
     /// The root file system; for a child, the one of the first ancestor.
     pub image: PinnedImage,
-    pub platform: String,
     pub parent: Option<ContentKey>,
     pub checkouts: Vec<Checkout>,
     pub files: Vec<WorkspaceFile>,
@@ -175,7 +174,6 @@ pub struct Environment {
 pub struct SandboxRequest {
     pub key: ContentKey,
     pub image: PinnedImage,
-    pub platform: String,
     pub environment: Environment,
 }
 

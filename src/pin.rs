@@ -231,7 +231,6 @@ impl PinnedNode<'_> {
             preimage: self.preimage.clone(),
             node: self.node.name.value.clone(),
             image: self.image.clone(),
-            platform: self.node.platform.clone(),
             parent,
             checkouts: self.checkouts.clone(),
             files: self.files.clone(),
@@ -249,7 +248,6 @@ impl PinnedNode<'_> {
         SandboxRequest {
             key: self.key,
             image: self.image.clone(),
-            platform: self.node.platform.clone(),
             environment,
         }
     }

@@ -159,7 +159,7 @@ fn unusable(value: &Value, text: &str) -> Option<Diagnostic> {
         Data::Float => "KDL reads a number, and 22.10 as 22.1",
         Data::Text(_) | Data::Integer(_) | Data::Bool(_) => return None,
     };
-    let message = format!("`{written}` is not a usable value");
+    let message = format!("`{}` is not a usable value", visible(written));
     let diagnostic = Diagnostic::error(code::UNUSABLE_NUMBER, value.span, message, label);
     let replacement = quoted(written);
     Some(
@@ -204,7 +204,11 @@ fn arity(node: &Node, row: &Statement, text: &str, found: &mut Vec<Diagnostic>) 
     let diagnostic = Diagnostic::error(code::WRONG_ARGUMENTS, extra, message, "too many");
     found.push(match one_string(node, row, text) {
         Some((span, command)) => diagnostic
-            .help(format!("quote it whole: {} {command}", row.name))
+            .help(format!(
+                "quote it whole: {} {}",
+                row.name,
+                visible(&command)
+            ))
             .fix(span, command),
         None => diagnostic.help(format!("written: {}", row.form)),
     });

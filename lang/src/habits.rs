@@ -15,6 +15,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::lex::{Kind, Token};
 use crate::limits::span;
 use crate::span::{FileId, Span};
+use crate::spelling::visible;
 
 /// More than these are not slips: the file is something else.
 pub(crate) const SHOWN: usize = 20;
@@ -168,7 +169,7 @@ impl Page<'_> {
         let span = self.span(range);
         let help = match replacement.as_str() {
             "" => "delete it".to_owned(),
-            text => format!("write {text}"),
+            text => format!("write {}", visible(text)),
         };
         Diagnostic::error(code, span, message, label)
             .help(help)

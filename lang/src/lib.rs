@@ -14,7 +14,7 @@ mod lex;
 mod limits;
 mod load;
 pub mod render;
-mod repair;
+pub mod repair;
 mod secret;
 pub mod source;
 pub mod span;

@@ -133,11 +133,11 @@ pub(crate) fn structure(tokens: &[Token], file: FileId) -> Vec<Diagnostic> {
     for token in tokens {
         blocks.see(token);
         unclosed(token, file, &mut blocks.found);
-        if blocks.found.len() >= SHOWN {
+        if blocks.is_hopeless() {
             return blocks.found;
         }
     }
-    for open in &blocks.open {
+    for open in blocks.open.iter().take(SHOWN) {
         let message = "this block is never closed";
         let span = span(file, open.at, open.at + 1);
         let diagnostic = Diagnostic::error(code::NOT_KDL, span, message, "opens here");
@@ -194,6 +194,11 @@ impl Blocks {
             }
             _ => {}
         }
+    }
+
+    /// Too deep to go on, or too much to show.
+    fn is_hopeless(&self) -> bool {
+        self.open.len() > BLOCKS || self.found.len() >= SHOWN
     }
 
     fn opens(&mut self, token: &Token) {

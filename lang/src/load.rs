@@ -168,16 +168,18 @@ fn without_comments(text: &str, tokens: &[Token]) -> String {
 /// The text as it may be shown, of the same length: what looks like a secret is starred out, and no character gives
 /// orders to a terminal.
 fn presentable(text: &str) -> String {
-    let hidden = secret::hidden(text);
+    let mut hidden = vec![false; text.len()];
+    for range in secret::hidden(text) {
+        hidden[range].fill(true);
+    }
     let mut shown = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
-        let is_hidden = hidden.iter().any(|range| range.contains(&at));
         match (
             is_newline(character) || character == '\t',
             character.len_utf8(),
         ) {
             (true, _) => shown.push(character),
-            (false, length) if is_hidden => shown.extend((0..length).map(|_| '*')),
+            (false, length) if hidden[at] => shown.extend((0..length).map(|_| '*')),
             (false, 3) if limits::is_forbidden(character) => shown.push('\u{fffd}'),
             (false, length) if limits::is_forbidden(character) => {
                 shown.extend((0..length).map(|_| '?'));

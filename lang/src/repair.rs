@@ -1,10 +1,10 @@
 //! Applies edits to a text and tells where each place of the result was before.
 //!
-//! A file with a slip is read as if the slip were put right, so that its other faults show too.
+//! It serves `lint --fix`, and the reading itself: a file with a slip is read as if the slip were put right, so that its other faults show too.
 
 use std::ops::Range;
 
-use crate::diag::Edit;
+use crate::diag::{Diagnostic, Edit};
 use crate::span::Span;
 
 /// One round of edits: where they were, and how long their replacements are.
@@ -45,6 +45,18 @@ pub(crate) fn apply(text: &str, edits: impl Iterator<Item = Edit>) -> (String, R
     }
     repaired.push_str(text.get(at..).unwrap_or(""));
     (repaired, Repair { changes })
+}
+
+/// The text with what `diagnostics` suggest carried out, as far as the edits do not overlap: what is left shows when
+/// the result is evaluated again.
+pub fn fixed(text: &str, diagnostics: &[Diagnostic]) -> String {
+    apply(
+        text,
+        diagnostics
+            .iter()
+            .filter_map(|diagnostic| diagnostic.fix.clone()),
+    )
+    .0
 }
 
 impl Repair {

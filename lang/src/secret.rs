@@ -67,14 +67,13 @@ pub(crate) fn first(text: &str) -> Option<(Range<usize>, &'static str)> {
         .min_by_key(|(range, _)| range.start)
 }
 
-/// Everything in `text` that must not be shown: tokens, and who stands before the `@` of a URL.
+/// Everything in `text` that must not be shown: tokens, who stands before the `@` of a URL, and passwords.
 pub(crate) fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<_> = tokens(text).into_iter().map(|(range, _)| range).collect();
     for (start, scheme) in text.match_indices("://") {
         let start = start + scheme.len();
         let rest = &text[start..];
-        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?' | '#');
-        let authority = rest.find(ends).map_or(rest, |end| &rest[..end]);
+        let authority = rest.find(ends_authority).map_or(rest, |end| &rest[..end]);
         if let Some((user, _)) = authority
             .rsplit_once('@')
             .filter(|(user, _)| *user != "git")
@@ -82,34 +81,67 @@ pub(crate) fn hidden(text: &str) -> Vec<Range<usize>> {
             ranges.push(start..start + user.len());
         }
     }
+    let mut from = 0;
+    for (at, _) in text.match_indices('@') {
+        let before = &text[from..at];
+        let run = before
+            .rfind(ends_authority)
+            .map_or(from, |stop| from + stop + 1);
+        from = at + 1;
+        // `user:password@host`
+        if let Some(colon) = text.get(run..at).and_then(|run| run.find(':')) {
+            ranges.push(run + colon + 1..at);
+        }
+    }
     ranges
+}
+
+fn ends_authority(character: char) -> bool {
+    character.is_ascii_whitespace() || matches!(character, '/' | '"' | '\'' | '?' | '#')
 }
 
 fn tokens(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let mut found = Vec::new();
     for token in TOKENS {
+        let mut last = 0;
         for (start, prefix) in text.match_indices(token.prefix) {
-            let body = text[start + prefix.len()..]
+            let stands_alone = text[..start].bytes().next_back().is_none_or(|b| !word(b));
+            if start < last || !stands_alone {
+                continue;
+            }
+            let body = start + prefix.len();
+            let length = text[body..]
                 .bytes()
                 .take_while(|b| (token.fits)(*b))
                 .count();
-            let stands_alone = text[..start].bytes().next_back().is_none_or(|b| !word(b));
-            if body >= token.least && stands_alone {
-                found.push((start..start + prefix.len() + body, token.kind));
+            last = body + length;
+            if length >= token.least {
+                found.push((start..last, token.kind));
             }
         }
     }
+    found.extend(private_keys(text));
+    found
+}
+
+fn private_keys(text: &str) -> Vec<(Range<usize>, &'static str)> {
+    let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
     for (at, end) in text.match_indices(PRIVATE_KEY) {
-        let head = text[..at]
+        let near = text.floor_char_boundary(at.saturating_sub(40));
+        let Some(start) = text[near..at]
             .rfind("-----BEGIN ")
-            .filter(|start| at - start < 40);
-        if let Some(start) = head {
-            let body = at + end.len();
-            let tail = text[body..]
-                .find("-----END ")
-                .map_or(text.len(), |tail| body + tail);
-            found.push((start..tail, "a private key"));
+            .map(|start| near + start)
+        else {
+            continue;
+        };
+        if found.last().is_some_and(|(last, _)| start < last.end) {
+            continue;
         }
+        let body = at + end.len();
+        let tail = text[body..]
+            .find("-----END ")
+            .map_or(text.len(), |tail| body + tail);
+        found.push((start..tail, "a private key"));
     }
     found
 }
@@ -130,7 +162,8 @@ mod tests {
 
     #[test]
     fn who_logs_in_is_hidden() {
-        assert_eq!(hidden("git clone https://u:p@h/x"), [18..21]);
+        assert_eq!(hidden("git clone https://u:p@h/x"), [18..21, 20..21]);
+        assert_eq!(hidden("u\u{e9}:p@h/x \"é@:b:c@d\""), [4..5, 15..18]);
         assert_eq!(hidden("ssh://git@h/x https://h/a@b"), []);
     }
 }

@@ -1,5 +1,8 @@
 //! How a text is written in KDL, and how an odd character is named to people.
 
+/// How much of a text a message repeats, in characters.
+const MESSAGE: usize = 80;
+
 /// A quoted string that means `text`.
 pub(crate) fn quoted(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len() + 2);
@@ -24,16 +27,20 @@ pub(crate) fn escape(character: char) -> String {
     format!("\\u{{{:x}}}", u32::from(character))
 }
 
-/// `text` with its invisible characters made visible.
+/// `text` as a message can quote it: invisible characters made visible, and not endless.
 pub(crate) fn visible(text: &str) -> String {
-    let show = |character| {
+    let mut shown = String::new();
+    for character in text.chars().take(MESSAGE) {
         if is_odd(character) {
-            escape(character)
+            shown.push_str(&escape(character));
         } else {
-            String::from(character)
+            shown.push(character);
         }
-    };
-    text.chars().map(show).collect()
+    }
+    if text.chars().nth(MESSAGE).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A character that a reader would not see, or not see as what it is.

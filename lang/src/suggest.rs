@@ -6,8 +6,11 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let length = word.chars().count();
+    // Cheap, and it keeps long texts away from the quadratic comparison.
+    let is_near = |candidate: &&str| candidate.chars().count().abs_diff(length) <= 2;
     candidates
         .into_iter()
+        .filter(is_near)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         // Two edits turn any word of two letters into any other.
         .filter(|(distance, _)| *distance <= 2 && *distance < length)

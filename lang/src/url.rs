@@ -3,11 +3,23 @@
 //! Spellings are made equal only where equality is certain: a false miss costs minutes, a false hit costs trust.
 
 use crate::code;
-use crate::value::Problem;
+use crate::value::{self, Problem};
 
 /// The one URL that a repository is cloned from, if `url` has such a form.
 pub fn normal_form(url: &str) -> Option<String> {
     normalise(url).ok()
+}
+
+/// The normalised form of a URL that a repository on disk has as its origin; `None` if there is none. Credentials must
+/// have been taken out.
+pub fn normalised(url: &str) -> Option<String> {
+    normalise(url).ok()
+}
+
+/// Where a clone of a normalised URL lands unless `path=` says otherwise; `None` if the URL does not tell.
+pub fn default_path(normalised: &str) -> Option<&str> {
+    let (_, last) = normalised.rsplit_once('/')?;
+    value::relative_path(last).is_ok().then_some(last)
 }
 
 /// https, scp-like, ssh and bare-host spellings → the one https URL that a bake clones from.
@@ -56,11 +68,6 @@ pub(crate) fn normalise(url: &str) -> Result<String, Problem> {
         return Err(unusable("its path is empty or has `.`, `..` or `//`"));
     }
     Ok(format!("https://{host}{port_part}/{path}"))
-}
-
-/// Where a clone lands unless `path=` says otherwise: the last segment of a normalised URL.
-pub(crate) fn last_segment(normalised: &str) -> &str {
-    normalised.rsplit_once('/').map_or("", |(_, last)| last)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

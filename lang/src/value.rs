@@ -42,7 +42,7 @@ impl Problem {
 
     /// What should have been written: help for people, an edit for the machine.
     pub(crate) fn write(self, text: &str) -> Self {
-        let help = format!("write {text}");
+        let help = format!("write {}", visible(text));
         Self {
             replacement: Some(text.to_owned()),
             ..self

@@ -111,3 +111,30 @@ fn every_code_has_a_golden() {
         );
     }
 }
+
+/// What `lint --fix` does, over and over: it ends, and leaves nothing that it claims to fix.
+#[test]
+fn fixes_come_to_an_end() {
+    for file in files() {
+        let Ok(mut text) = String::from_utf8(fs::read(&file).unwrap()) else {
+            continue;
+        };
+        let mut rounds = 0;
+        loop {
+            let (_, outcome) = evaluate_bytes(text.as_bytes());
+            let fixed = atelier_lang::repair::fixed(&text, &outcome.diagnostics);
+            if fixed == text {
+                let left = outcome
+                    .diagnostics
+                    .iter()
+                    .filter(|d| d.fix.is_some())
+                    .count();
+                assert_eq!(left, 0, "{}", file.display());
+                break;
+            }
+            text = fixed;
+            rounds += 1;
+            assert!(rounds < 10, "{}: {text}", file.display());
+        }
+    }
+}

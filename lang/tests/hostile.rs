@@ -10,7 +10,8 @@ use atelier_lang::{evaluate, graph::Graph};
 use support::{evaluate_bytes, inputs};
 
 const SMALL: usize = 2 << 20;
-const LONG: Duration = Duration::from_secs(20);
+/// Far more than any of them takes, also without optimisation on a busy machine.
+const LONG: Duration = Duration::from_secs(15);
 
 /// The codes that `bytes` yields.
 fn codes(bytes: impl Into<Vec<u8>>) -> Vec<String> {
@@ -29,7 +30,7 @@ fn codes(bytes: impl Into<Vec<u8>>) -> Vec<String> {
         .spawn(run)
         .unwrap();
     let codes = thread.join().unwrap();
-    if started.elapsed() > Duration::from_millis(700) { eprintln!("SLOW {:?}", started.elapsed()); }
+    assert!(started.elapsed() < LONG, "took {:?}", started.elapsed());
     codes
 }
 
@@ -292,7 +293,6 @@ fn as_much_of_one_thing_as_fits() {
         "run \"/home/dev//home/dev/",
     ] {
         let text = unit.repeat((64 << 10) / unit.len());
-        eprintln!("{unit:?}");
         assert!(codes(text.clone()).len() < 70_000, "{unit:?}");
         assert!(
             codes(format!("from host\nx-a {text}")).len() < 70_000,
@@ -320,7 +320,7 @@ fn many_names_that_miss_by_one() {
 
 #[test]
 fn a_long_chain() {
-    let mut text = String::from("prebuild a0000{from host;env A=1;repo a.b/c}\n");
+    let mut text = String::from("prebuild a0000{from host;env A=1;repo \"a.b/c\"}\n");
     for index in 1..1500 {
         let _ = write!(
             text,

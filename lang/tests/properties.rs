@@ -30,7 +30,7 @@ fn declarations() -> impl Strategy<Value = Vec<String>> {
                 false => "host".to_owned(),
             };
             let body = [
-                "",
+                "about x",
                 "env A=1 B=x",
                 "run \"make\"; run \"test\" in=a",
                 "path bin; resources cpu=3",

@@ -35,6 +35,7 @@ mod session;
 mod store;
 mod sys;
 mod terminal;
+mod unpack;
 
 use store::{Store, failed};
 

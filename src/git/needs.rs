@@ -7,7 +7,7 @@ use super::run::{Call, Reach};
 use super::{Git, GitError, Problem};
 use crate::node::ObjectId;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// What a plain checkout of a commit would leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -32,17 +32,15 @@ pub(super) fn pin_remote(
     reference: Option<&Reference>,
     refs: &Refs,
 ) -> Result<PinnedRepo, Problem> {
-    let (reference, commit) = match reference {
-        None => refs.default_branch()?,
-        Some(_) => {
-            let full = full_name(reference)?;
-            let commit = refs
-                .commit(&full)
-                .ok_or_else(|| Problem::NoSuchReference(full.clone()))?;
-            (full, commit)
-        }
-    };
-    Ok(remote(url, reference, commit))
+    if reference.is_none() {
+        let (branch, commit) = refs.default_branch()?;
+        return Ok(remote(url, branch, commit));
+    }
+    let full = full_name(reference)?;
+    let commit = refs
+        .commit(&full)
+        .ok_or_else(|| Problem::NoSuchReference(full.clone()))?;
+    Ok(remote(url, full, commit))
 }
 
 /// A repository whose commit the file names: nothing needs to be asked.
@@ -99,42 +97,40 @@ pub(super) fn pin_disk(
 /// certain to mean the same.
 fn https_form(origin: &str) -> Option<String> {
     let (authority, path) = match origin.split_once("://") {
-        Some((scheme, rest)) => {
-            let (authority, path) = rest.split_once('/')?;
-            match scheme.to_ascii_lowercase().as_str() {
-                "https" => {
-                    let host = authority
-                        .rsplit_once('@')
-                        .map_or(authority, |(_, host)| host);
-                    (host.strip_suffix(":443").unwrap_or(host), path)
-                }
-                // No https port is certain to belong to a port of ssh, and no path to a user other than git.
-                "ssh" => {
-                    let host = authority.strip_prefix("git@").unwrap_or(authority);
-                    let host = host.strip_suffix(":22").unwrap_or(host);
-                    (Some(host).filter(|host| !host.contains(':'))?, path)
-                }
-                _ => return None,
-            }
-        }
         // `host:path`. A colon after a slash makes a path of this machine, and so does none at all.
         None => {
             let (authority, path) = origin.split_once(':')?;
             (authority.strip_prefix("git@").unwrap_or(authority), path)
         }
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_once('/')?;
+            (https_authority(scheme, authority)?, path)
+        }
     };
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
-    let is_clean = |text: &str| {
-        text.is_ascii()
-            && !text.contains(|c: char| c.is_whitespace() || c.is_control() || "?#\\".contains(c))
-    };
+    let is_dirty = |c: char| c.is_whitespace() || c.is_control() || "?#\\".contains(c);
     let is_fine = is_host(authority)
-        && is_clean(path)
+        && path.is_ascii()
+        && !path.contains(is_dirty)
         && !path
             .split('/')
             .any(|segment| matches!(segment, "" | "." | ".."));
     is_fine.then(|| format!("https://{}/{path}", authority.to_ascii_lowercase()))
+}
+
+/// The host, and the port unless it is the usual one. No https port is certain to belong to a port of ssh, and no path
+/// to a user other than git.
+fn https_authority<'a>(scheme: &str, authority: &'a str) -> Option<&'a str> {
+    if scheme.eq_ignore_ascii_case("https") {
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        return Some(host.strip_suffix(":443").unwrap_or(host));
+    }
+    let host = authority.strip_prefix("git@").unwrap_or(authority);
+    let host = host.strip_suffix(":22").unwrap_or(host);
+    (scheme.eq_ignore_ascii_case("ssh") && !host.contains(':')).then_some(host)
 }
 
 /// A host name of at least two labels, and perhaps a port.

@@ -73,9 +73,8 @@ impl Reader<'_> {
     }
 
     fn default_path(&mut self, url: &str, source: &Spanned<RepoSource>) -> Option<String> {
-        let last = url::last_segment(url);
-        if value::relative_path(last).is_ok() {
-            return Some(last.to_owned());
+        if let Some(path) = url::default_path(url) {
+            return Some(path.to_owned());
         }
         let message = "the URL's last part cannot be the clone's folder";
         self.found.push(

@@ -10,6 +10,7 @@ pub(super) fn check(document: &Document, parents: &[Option<usize>], found: &mut 
     for (index, prebuild) in document.prebuilds.iter().enumerate() {
         clones(document, parents, index, found);
         files(prebuild, found);
+        variables(prebuild, found);
     }
 }
 
@@ -88,6 +89,28 @@ fn file_meets_clone(path: &str, repo: &Repo) -> Option<(Span, String)> {
             format!("a file at `{path}`, where the clone at `{clone}` lands"),
         )
     })
+}
+
+/// A step sees variables and secrets under their names: one of each would hide the other.
+fn variables(prebuild: &Prebuild, found: &mut Vec<Diagnostic>) {
+    for secret in &prebuild.secrets {
+        let same = prebuild
+            .env
+            .iter()
+            .find(|variable| variable.name.value == secret.value);
+        let Some(variable) = same else { continue };
+        let message = format!("`{}` is a secret and a variable", secret.value);
+        found.push(
+            Diagnostic::error(
+                code::DUPLICATE_NAME,
+                variable.name.span,
+                message,
+                "the variable",
+            )
+            .and(secret.span, "the secret")
+            .help("rename or delete one"),
+        );
+    }
 }
 
 fn is_inside(path: &str, folder: &str) -> bool {

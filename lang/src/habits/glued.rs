@@ -77,7 +77,10 @@ impl Page<'_> {
         found.push(if is_one_word && !whole.contains('"') {
             let replacement = quoted(whole);
             diagnostic
-                .help(format!("quote it: {replacement}; a space before `{{` makes it a block"))
+                .help(format!(
+                    "quote it: {}; a space before `{{` makes it a block",
+                    visible(&replacement)
+                ))
                 .fix(self.span(&range), replacement)
         } else {
             diagnostic.help("quote the value, or put a space before `{`")
@@ -108,6 +111,13 @@ impl Page<'_> {
         }
         if end == at + 1 || self.roles[at] == Role::Key {
             return None;
+        }
+        if self.roles[at] == Role::Name {
+            let end = self.span(&(self.tokens[at].end..self.tokens[at].end));
+            let message = format!("a space is missing behind `{}`", visible(self.written(at)));
+            let diagnostic = Diagnostic::error(code::NOT_KDL, end, message, "here");
+            found.push(diagnostic.help("put a space here").fix(end, " "));
+            return Some(at + 1);
         }
         let range = self.tokens[at].start..self.tokens[end - 1].end;
         let message = format!(

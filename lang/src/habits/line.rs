@@ -33,13 +33,8 @@ impl Page<'_> {
         if self.kind(at) != Some(Kind::Word) {
             return at + 1;
         }
-        if word == "kdl-version" {
-            let message = "a file of KDL 1 cannot be read";
-            found.push(
-                Diagnostic::error(code::KDL_1, self.span(&range), message, "KDL 1's marker").help(
-                    "this language is KDL 2: delete the line, then follow the other findings",
-                ),
-            );
+        if word == "kdl-version" && next.is_some_and(|next| self.written(next) == "1") {
+            found.push(self.old_version(at, next.unwrap_or(at)));
             return self.line_end(at);
         }
         if word.starts_with('[') {
@@ -67,6 +62,20 @@ impl Page<'_> {
             return at + 1;
         }
         self.value(at, found)
+    }
+
+    /// `/- kdl-version 1`, with or without the slashdash.
+    fn old_version(&self, at: usize, number: usize) -> Diagnostic {
+        let before = (0..at)
+            .rev()
+            .find(|before| !self.tokens[*before].is_blank());
+        let slashdash = before.filter(|before| self.kind(*before) == Some(Kind::Slashdash));
+        let line = self.tokens[slashdash.unwrap_or(at)].start..self.tokens[number].end;
+        let message = "a file of KDL 1 cannot be read";
+        let label = "KDL 1's marker";
+        Diagnostic::error(code::KDL_1, self.span(&line), message, label)
+            .help("this language is KDL 2: delete the line, then follow the other findings")
+            .fix(self.span(&line), "")
     }
 
     /// `a = 1`: a node takes arguments, only a property has `=`.

@@ -76,16 +76,24 @@ pub(super) fn old_raw(rest: &str) -> Option<(Kind, usize)> {
     Some(text(Spelling::OldRaw, None, length))
 }
 
+/// How far a closing `'` is looked for: a text of quotes would be read again for each of them.
+const SINGLE: usize = 2 << 10;
+
 /// `'…'` on one line, where something that ends a value follows.
 pub(super) fn single(rest: &str) -> Option<(Kind, usize)> {
-    let line = rest.find(is_newline).unwrap_or(rest.len());
-    let ends = |after: &str| {
-        let next = after.chars().next();
-        next.is_none_or(|c| is_space(c) || is_newline(c) || matches!(c, ';' | '{' | '}'))
-    };
-    let close = |(at, _): &(usize, &str)| *at > 0 && ends(&rest[at + 1..]);
-    let (at, _) = rest[..line].match_indices('\'').find(close)?;
-    Some(text(Spelling::Single, None, at + 1))
+    let mut characters = rest.char_indices().skip(1).take(SINGLE).peekable();
+    while let Some((at, character)) = characters.next() {
+        if is_newline(character) {
+            return None;
+        }
+        let next = characters.peek().map(|(_, next)| *next);
+        let ends =
+            next.is_none_or(|c| is_space(c) || is_newline(c) || matches!(c, ';' | '{' | '}'));
+        if character == '\'' && ends {
+            return Some(text(Spelling::Single, None, at + 1));
+        }
+    }
+    None
 }
 
 /// What is wrong with a `"""`, looking at what stands behind it.

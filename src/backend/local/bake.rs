@@ -94,7 +94,7 @@ impl Bake<'_> {
     /// Everything up to the flush; returns the checks that passed.
     async fn work(&mut self) -> Result<Vec<String>, BakeError> {
         let began = Instant::now();
-        let image = image::ready(&self.local.store, &self.request.image, &self.request.platform).await?;
+        let image = image::ready(&self.local.store, &self.request.image).await?;
         self.check_out(&image.root).await?;
         self.durations.checkout = began.elapsed().as_secs_f64();
         let began = Instant::now();

@@ -25,7 +25,7 @@ pub(super) struct Running {
 
 pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Running, BackendError> {
     let layers = local.parent_layers(Some(request.key))?;
-    let image = image::ready(&local.store, &request.image, &request.platform).await?;
+    let image = image::ready(&local.store, &request.image).await?;
     let scratch = local.store.scratch(&layers);
     let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
     let layout = Layout {

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use super::Fetch;
@@ -47,6 +48,26 @@ pub(super) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()> {
     }
     for litter in ["FETCH_HEAD", "shallow.lock", "packed-refs.lock"] {
         remove_if_there(fs::remove_file(git_dir.join(litter)))?;
+    }
+    open_to_all(git_dir)
+}
+
+/// Another user checks it out, whatever umask this one has.
+fn open_to_all(path: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    if metadata.is_dir() {
+        fs::set_permissions(path, Permissions::from_mode(0o755))?;
+        for entry in fs::read_dir(path)? {
+            open_to_all(&entry?.path())?;
+        }
+    } else if metadata.is_file() {
+        // Packs are read-only.
+        let mode = if metadata.mode() & 0o200 == 0 {
+            0o444
+        } else {
+            0o644
+        };
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
     }
     Ok(())
 }

@@ -1,0 +1,124 @@
+//! One layer of an image, unpacked into a directory that overlayfs can take as a layer (`userxattr` format).
+//!
+//! The blob is hashed while it is read, so what is kept has its digest. Names in it lead nowhere but into the
+//! directory, whatever links it holds. Devices are left out: a sandbox has its own /dev, and one with the number 0:0
+//! would be a whiteout. So are extended attributes other than `user.*` and file capabilities.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::oci::Digest;
+
+mod archive;
+mod attributes;
+mod content;
+mod layer;
+mod pax;
+mod place;
+mod stream;
+
+use archive::{Fault, Reader};
+use layer::Building;
+
+/// What was done, for a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    pub entries: u64,
+    /// Character and block devices, which were left out.
+    pub devices: u64,
+}
+
+/// Why a layer could not be unpacked. The directory then holds rubbish.
+#[derive(Debug, thiserror::Error)]
+pub enum UnpackError {
+    #[error("cannot read the layer: {0}")]
+    Read(#[source] io::Error),
+    #[error("the layer is damaged: {0}")]
+    Damaged(String),
+    #[error("the layer has the digest {found}, not {expected}")]
+    Digest { expected: Digest, found: Digest },
+    #[error("the layer names {0}, which leads out of it")]
+    Escape(String),
+    #[error("the layer puts {0} below something that is not a folder")]
+    NotAFolder(String),
+    #[error("the layer names {0}, which leads through a loop of symlinks")]
+    Loop(String),
+    #[error("the layer links {name} to {target}, which is not there")]
+    NoTarget { name: String, target: String },
+    #[error("the layer has {name}, of a kind that is not known here: {kind}")]
+    Unsupported { name: String, kind: String },
+    #[error("cannot {operation} {}: {source}", path.display())]
+    Write {
+        operation: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
+/// Unpacks `blob`, a tar archive that may be compressed with gzip or zstd, into the empty directory `into`.
+///
+/// `below` are the directories of the layers under it, the nearest first. They decide what a folder looks like that
+/// the layer only implies, where a name leads that goes through one of their symlinks, and what a hard link to one of
+/// their files is. So the result is one of this layer *on those*.
+pub fn unpack_layer(
+    blob: impl Read,
+    expected: &Digest,
+    into: &Path,
+    below: &[PathBuf],
+) -> Result<Unpacked, UnpackError> {
+    let hashed = stream::Hashed::new(blob);
+    let mut reader = Reader::new(stream::decompress(hashed.clone()).map_err(UnpackError::Read)?);
+    let unpacked = unpack(&mut reader, into, below);
+    // A blob that is not the one that was asked for explains every other trouble.
+    let rest = io::copy(&mut reader.into_inner(), &mut io::sink());
+    let found = hashed.finish().map_err(UnpackError::Read)?;
+    if found != *expected {
+        return Err(UnpackError::Digest {
+            expected: *expected,
+            found,
+        });
+    }
+    let unpacked = unpacked?;
+    rest.map_err(|error| UnpackError::Damaged(error.to_string()))?;
+    Ok(unpacked)
+}
+
+fn unpack(
+    reader: &mut Reader<impl Read>,
+    into: &Path,
+    below: &[PathBuf],
+) -> Result<Unpacked, UnpackError> {
+    let mut building = Building::new(into, below)?;
+    while let Some(member) = reader.next_member()? {
+        building.add(&member, reader)?;
+    }
+    building.finish()
+}
+
+impl UnpackError {
+    fn write(operation: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> Self {
+        move |errno| Self::Write {
+            operation,
+            path: path.to_owned(),
+            source: errno.into(),
+        }
+    }
+
+    /// Whether the disk is full, which another try after cleaning up may mend.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
+impl From<Fault> for UnpackError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Self::Damaged("it ends too early".to_owned())
+            }
+            Fault::Read(error) => Self::Read(error),
+            Fault::Damaged(what) => Self::Damaged(what),
+            Fault::Unsupported { name, kind } => Self::Unsupported { name, kind },
+        }
+    }
+}
