@@ -235,7 +235,11 @@ pub enum Baked {
 #[derive(Debug, thiserror::Error)]
 pub enum BakeError {
     #[error("step {} {ending}", index + 1)]
-    Step { index: usize, ending: StepEnding, log: PathBuf },
+    Step {
+        index: usize,
+        ending: StepEnding,
+        log: PathBuf,
+    },
     /// A repository's commit could not be had.
     #[error(transparent)]
     Checkout(#[from] crate::resolve::PinError),
@@ -290,7 +294,11 @@ pub enum Class {
 
 impl BackendError {
     pub fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), help: None }
+        Self {
+            class,
+            message: message.into(),
+            help: None,
+        }
     }
 
     #[must_use]
@@ -330,7 +338,8 @@ mod hex_key {
             from: D,
         ) -> Result<Option<ContentKey>, D::Error> {
             let text = Option::<String>::deserialize(from)?;
-            text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+            text.map(|text| text.parse().map_err(D::Error::custom))
+                .transpose()
         }
     }
 }

@@ -39,8 +39,14 @@ mod exit {
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.collect();
     // Before anything else: a sandbox is a process start away.
-    if arguments.get(1).is_some_and(|first| first == launcher::ARGUMENT) {
-        let rest = arguments.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
+    if arguments
+        .get(1)
+        .is_some_and(|first| first == launcher::ARGUMENT)
+    {
+        let rest = arguments
+            .iter()
+            .skip(2)
+            .map(|word| word.to_string_lossy().into_owned());
         return launcher::main(&rest.collect::<Vec<_>>());
     }
     // Files in the store are read by other users of a sandbox; nothing may depend on the caller's umask.
@@ -53,21 +59,25 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         }
     };
     ui::prepare();
-    // One thread: what a sandbox's launcher watches is the thread that started it.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = match runtime {
-        Ok(runtime) => {
-            let result = runtime.block_on(dispatch(parsed.command));
-            // A deletion that goes on in the background must not hold the end up.
-            runtime.shutdown_background();
-            result
-        }
-        Err(error) => Err(Failure::machine(&format!("cannot start: {error}"))),
-    };
+    // A panic is a fault of ours, and unwinding has taken down what was mounted.
+    let result = std::panic::catch_unwind(|| execute(parsed.command));
     match result {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => ExitCode::from(ui::show_failure(&failure)),
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => ExitCode::from(ui::show_failure(&failure)),
+        Err(_) => ExitCode::from(exit::BUG),
     }
+}
+
+fn execute(command: Command) -> Result<u8, Failure> {
+    // One thread: what a sandbox's launcher watches is the thread that started it.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Failure::machine(&format!("cannot start: {error}")))?;
+    let result = runtime.block_on(dispatch(command));
+    // A deletion that goes on in the background must not hold the end up.
+    runtime.shutdown_background();
+    result
 }
 
 async fn dispatch(command: Command) -> Result<u8, Failure> {

@@ -17,14 +17,18 @@ pub enum Kind {
     /// Another bake of the same key is under way; its log follows.
     Waiting,
     /// The bake begins, and writes its log here.
-    Started { log: PathBuf },
+    Started {
+        log: PathBuf,
+    },
     /// A phase begins, in words for people.
     Phase(String),
     /// One line of output, without its line end.
     Output(String),
     /// Something to know that is no failure.
     Notice(String),
-    Baked { seconds: f64 },
+    Baked {
+        seconds: f64,
+    },
     Reused,
     Failed(String),
     /// Not tried, since this parent failed or the build stopped.
@@ -41,12 +45,20 @@ pub struct Sink {
 
 impl Sink {
     pub fn new(node: impl Into<String>, to: UnboundedSender<Event>) -> Self {
-        Self { node: node.into(), to }
+        Self {
+            node: node.into(),
+            to,
+        }
     }
 
     pub fn send(&self, kind: Kind) {
         // A listener that has gone away must not end the work.
-        self.to.send(Event { node: self.node.clone(), kind }).ok();
+        self.to
+            .send(Event {
+                node: self.node.clone(),
+                kind,
+            })
+            .ok();
     }
 
     /// The same listener, for another node.

@@ -42,7 +42,9 @@ pub struct Field {
 
 /// The bytes that are hashed, and stored beside the snapshot.
 pub fn preimage(node: &ResolvedNode) -> Vec<u8> {
-    let mut bytes = Bytes { open: vec![Piece::default()] };
+    let mut bytes = Bytes {
+        open: vec![Piece::default()],
+    };
     write_preimage(node, &mut bytes);
     bytes.open.pop().map(|root| root.pieces).unwrap_or_default()
 }
@@ -57,7 +59,10 @@ pub fn key_of_preimage(preimage: &[u8]) -> ContentKey {
 
 /// Every leaf of the encoding, in order.
 pub fn fields(node: &ResolvedNode) -> Vec<Field> {
-    let mut fields = Fields { open: Vec::new(), fields: Vec::new() };
+    let mut fields = Fields {
+        open: Vec::new(),
+        fields: Vec::new(),
+    };
     write_preimage(node, &mut fields);
     fields.fields
 }
@@ -65,29 +70,53 @@ pub fn fields(node: &ResolvedNode) -> Vec<Field> {
 /// Writes a node in its canonical order. Destructures without `..`: a new field does not compile until someone
 /// decides whether it is in the key.
 pub fn write_preimage(node: &ResolvedNode, sink: &mut impl Preimage) {
-    let ResolvedNode { kind, source, repos, files, env, path, steps, needs, provides } = node;
+    let ResolvedNode {
+        kind,
+        source,
+        repos,
+        files,
+        env,
+        path,
+        steps,
+        needs,
+        provides,
+    } = node;
     sink.open("node");
     sink.piece("scheme", Value::Text(TAG));
     sink.piece("kind", Value::Text(kind_name(*kind)));
     write_source(source, sink);
-    list(sink, "repo", repos, |sink, (path, repo)| write_repo(path, repo, sink));
-    list(sink, "file", files, |sink, (path, file)| write_file(path, file, sink));
-    // Variables matter to nothing but steps.
-    list(sink, "env", env.iter().filter(|_| !steps.is_empty()), |sink, (name, value)| {
-        sink.open(name);
-        sink.piece("name", Value::Text(name));
-        sink.piece("value", Value::Text(value));
-        sink.close();
+    list(sink, "repo", repos, |sink, (path, repo)| {
+        write_repo(path, repo, sink)
     });
+    list(sink, "file", files, |sink, (path, file)| {
+        write_file(path, file, sink)
+    });
+    // Variables matter to nothing but steps.
+    list(
+        sink,
+        "env",
+        env.iter().filter(|_| !steps.is_empty()),
+        |sink, (name, value)| {
+            sink.open(name);
+            sink.piece("name", Value::Text(name));
+            sink.piece("value", Value::Text(value));
+            sink.close();
+        },
+    );
     list(
         sink,
         "path",
         path.iter().enumerate().filter(|_| !steps.is_empty()),
         |sink, (index, folder)| sink.piece(&(index + 1).to_string(), Value::Text(folder)),
     );
-    list(sink, "step", steps.iter().enumerate(), |sink, (index, step)| {
-        write_step(index, step, sink);
-    });
+    list(
+        sink,
+        "step",
+        steps.iter().enumerate(),
+        |sink, (index, step)| {
+            write_step(index, step, sink);
+        },
+    );
     list(sink, "needs", needs, |sink, (mount, key)| {
         sink.open(mount);
         sink.piece("mount", Value::Text(mount));
@@ -130,7 +159,14 @@ fn write_source(source: &Source, sink: &mut impl Preimage) {
 fn write_repo(path: &str, repo: &ResolvedRepo, sink: &mut impl Preimage) {
     sink.open(path);
     match repo {
-        ResolvedRepo::Commit { url, reference, commit, depth, submodules, lfs } => {
+        ResolvedRepo::Commit {
+            url,
+            reference,
+            commit,
+            depth,
+            submodules,
+            lfs,
+        } => {
             sink.piece("kind", Value::Text("commit"));
             sink.piece("path", Value::Text(path));
             sink.piece("url", Value::Text(url));
@@ -142,11 +178,18 @@ fn write_repo(path: &str, repo: &ResolvedRepo, sink: &mut impl Preimage) {
             write_options(*submodules, *lfs, sink);
             sink.close();
         }
-        ResolvedRepo::Only { format, entries, submodules, lfs } => {
+        ResolvedRepo::Only {
+            format,
+            entries,
+            submodules,
+            lfs,
+        } => {
             sink.piece("kind", Value::Text("only"));
             sink.piece("path", Value::Text(path));
             sink.piece("hash", Value::Text(format_name(*format)));
-            list(sink, "only", entries, |sink, entry| write_entry(entry, sink));
+            list(sink, "only", entries, |sink, entry| {
+                write_entry(entry, sink)
+            });
             sink.open("options");
             write_options(*submodules, *lfs, sink);
             sink.close();
@@ -156,7 +199,10 @@ fn write_repo(path: &str, repo: &ResolvedRepo, sink: &mut impl Preimage) {
 }
 
 fn write_options(submodules: bool, lfs: bool, sink: &mut impl Preimage) {
-    sink.piece("submodules", Value::Text(if submodules { "submodules" } else { "" }));
+    sink.piece(
+        "submodules",
+        Value::Text(if submodules { "submodules" } else { "" }),
+    );
     sink.piece("lfs", Value::Text(if lfs { "lfs" } else { "" }));
 }
 
@@ -165,7 +211,10 @@ fn write_entry(entry: &TreeEntry, sink: &mut impl Preimage) {
     sink.open(path);
     sink.piece("path", Value::Text(path));
     sink.piece("mode", Value::Text(mode));
-    sink.piece("object", Value::Bytes(object.as_ref().map_or(&[], |object| object.as_bytes())));
+    sink.piece(
+        "object",
+        Value::Bytes(object.as_ref().map_or(&[], |object| object.as_bytes())),
+    );
     sink.close();
 }
 
@@ -180,7 +229,12 @@ fn write_file(path: &str, file: &ResolvedFile, sink: &mut impl Preimage) {
 }
 
 fn write_step(index: usize, step: &ResolvedStep, sink: &mut impl Preimage) {
-    let ResolvedStep { user, folder, shell, command } = step;
+    let ResolvedStep {
+        user,
+        folder,
+        shell,
+        command,
+    } = step;
     sink.open(&(index + 1).to_string());
     sink.piece("as", Value::Text(user_name(*user)));
     sink.piece("in", Value::Text(folder));
@@ -235,7 +289,9 @@ impl Bytes {
             root.pieces.extend_from_slice(bytes);
         } else if let Some(parent) = self.open.last_mut() {
             parent.count += 1;
-            parent.pieces.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            parent
+                .pieces
+                .extend_from_slice(&(bytes.len() as u64).to_le_bytes());
             parent.pieces.extend_from_slice(bytes);
         }
     }
@@ -270,7 +326,13 @@ struct Fields {
 
 impl Preimage for Fields {
     fn open(&mut self, field: &str) {
-        self.open.push(field.to_owned());
+        // A path or a variable may look like several names; quoted, it stays one, and every leaf's name is unique.
+        let looks_joined = field.contains(" / ") || field.starts_with('"');
+        self.open.push(if looks_joined {
+            format!("{field:?}")
+        } else {
+            field.to_owned()
+        });
     }
 
     fn piece(&mut self, field: &str, value: Value<'_>) {

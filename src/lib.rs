@@ -1,7 +1,10 @@
 //! Ready-made development environments from a small file.
 //!
 //! `text → graph → resolved nodes → keys → plan → snapshots → sandbox`; see ARCHITECTURE.md for the map.
-#![expect(async_fn_in_trait, reason = "one thread runs everything, so no future needs to be Send")]
+#![expect(
+    async_fn_in_trait,
+    reason = "one thread runs everything, so no future needs to be Send"
+)]
 
 pub mod backend;
 pub mod cli;

@@ -55,7 +55,10 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    Image { digest: ImageDigest, platform: String },
+    Image {
+        digest: ImageDigest,
+        platform: String,
+    },
     Parent(ContentKey),
 }
 
@@ -72,7 +75,12 @@ pub enum ResolvedRepo {
         submodules: bool,
         lfs: bool,
     },
-    Only { format: ObjectFormat, entries: BTreeSet<TreeEntry>, submodules: bool, lfs: bool },
+    Only {
+        format: ObjectFormat,
+        entries: BTreeSet<TreeEntry>,
+        submodules: bool,
+        lfs: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +170,9 @@ impl FromStr for ImageDigest {
 
     /// Reads `sha256:` and 64 digits.
     fn from_str(text: &str) -> Result<Self, NotADigest> {
-        let digits = text.strip_prefix("sha256:").ok_or_else(|| NotADigest(text.to_owned()))?;
+        let digits = text
+            .strip_prefix("sha256:")
+            .ok_or_else(|| NotADigest(text.to_owned()))?;
         parse_32(digits).map(Self)
     }
 }

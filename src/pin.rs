@@ -6,9 +6,7 @@ use atelier_lang::graph::{Base, Content, Folder, Graph, Node, NodeId};
 use atelier_lang::span::Span;
 use secrecy::SecretString;
 
-use crate::backend::{
-    BakeRequest, Checkout, Environment, SandboxRequest, Step, WorkspaceFile,
-};
+use crate::backend::{BakeRequest, Checkout, Environment, SandboxRequest, Step, WorkspaceFile};
 use crate::key;
 use crate::node::{
     ContentKey, Kind, ResolvedFile, ResolvedNode, ResolvedRepo, ResolvedStep, Source,
@@ -63,7 +61,11 @@ pub fn pin<'g>(
             Err(fault) => faults.extend(fault),
         }
     }
-    if faults.is_empty() { Ok(nodes) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(nodes)
+    } else {
+        Err(faults)
+    }
 }
 
 /// `None` as an error: the parent has a fault, which is reported already.
@@ -79,7 +81,10 @@ fn pin_node<'g>(
     };
     let image = image.ok_or(None)?;
     let source = match parent {
-        None => Source::Image { digest: image.digest, platform: node.platform.clone() },
+        None => Source::Image {
+            digest: image.digest,
+            platform: node.platform.clone(),
+        },
         Some(parent) => Source::Parent(parent.key),
     };
     let checkouts = checkouts(node, pinned)?;
@@ -99,7 +104,10 @@ fn pin_node<'g>(
         kind: Kind::Prebuild,
         source,
         repos: checkouts.iter().map(repo).collect(),
-        files: files.iter().map(|(_, path, file)| (path.clone(), file.clone())).collect(),
+        files: files
+            .iter()
+            .map(|(_, path, file)| (path.clone(), file.clone()))
+            .collect(),
         env: node.env.clone(),
         path: node.path.clone(),
         steps: steps(node, &checkouts),
@@ -126,12 +134,26 @@ fn checkouts(node: &Node, pinned: &Pinned) -> Result<Vec<Checkout>, Option<PinFa
         let found: &PinnedRepo = pinned.repo(&RepoInput::of(repo)).ok_or(None)?;
         let fault = |cause: String, help: &str| {
             let input = repo_name(found);
-            let error = PinError { input, cause, help: help.to_owned() };
-            Some(PinFault { span: repo.source.span, error })
+            let error = PinError {
+                input,
+                cause,
+                help: help.to_owned(),
+            };
+            Some(PinFault {
+                span: repo.source.span,
+                error,
+            })
         };
-        let path = repo.path.clone().or_else(|| found.default_path.clone()).ok_or_else(|| {
-            fault("it has no origin to name its folder after".to_owned(), "say where it goes with `path=`")
-        })?;
+        let path = repo
+            .path
+            .clone()
+            .or_else(|| found.default_path.clone())
+            .ok_or_else(|| {
+                fault(
+                    "it has no origin to name its folder after".to_owned(),
+                    "say where it goes with `path=`",
+                )
+            })?;
         // The language compares the paths that are written; this one may come from an origin.
         if let Some(other) = checkouts.iter().find(|other| overlap(&other.path, &path)) {
             let cause = format!("it would land at `{path}`, in the way of `{}`", other.path);
@@ -161,7 +183,9 @@ fn repo_name(repo: &PinnedRepo) -> String {
 /// Whether one path is, or lies below, the other.
 fn overlap(a: &str, b: &str) -> bool {
     let below = |inner: &str, outer: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     below(a, b) || below(b, a)
 }
@@ -171,7 +195,10 @@ type PlacedFile = (WorkspaceFile, String, ResolvedFile);
 fn files(node: &Node, pinned: &Pinned) -> Result<Vec<PlacedFile>, Option<PinFault>> {
     let place = |file: &atelier_lang::graph::File| {
         let (hash, content) = match &file.content {
-            Content::Text(text) => (*blake3::hash(text.as_bytes()).as_bytes(), text.clone().into_bytes()),
+            Content::Text(text) => (
+                *blake3::hash(text.as_bytes()).as_bytes(),
+                text.clone().into_bytes(),
+            ),
             Content::Local(path) => {
                 let file = pinned.file(path).ok_or(None)?;
                 (file.hash, file.content.clone())
@@ -179,8 +206,19 @@ fn files(node: &Node, pinned: &Pinned) -> Result<Vec<PlacedFile>, Option<PinFaul
         };
         let path = file.destination.value.clone();
         let mode = u32::from_str_radix(&file.mode, 8).map_err(|_| None)?;
-        let resolved = ResolvedFile { mode: file.mode.clone(), content: hash };
-        Ok((WorkspaceFile { path: path.clone(), mode, content }, path, resolved))
+        let resolved = ResolvedFile {
+            mode: file.mode.clone(),
+            content: hash,
+        };
+        Ok((
+            WorkspaceFile {
+                path: path.clone(),
+                mode,
+                content,
+            },
+            path,
+            resolved,
+        ))
     };
     node.files.iter().map(place).collect()
 }
@@ -222,7 +260,9 @@ impl PinnedNode<'_> {
             retry: written.retry,
         };
         let seen = |name: &atelier_lang::span::Spanned<String>| {
-            secrets.get(&name.value).map(|value| (name.value.clone(), value.clone()))
+            secrets
+                .get(&name.value)
+                .map(|value| (name.value.clone(), value.clone()))
         };
         let mut environment = self.environment(extra);
         environment.secrets = self.node.secrets.iter().filter_map(seen).collect();
@@ -242,7 +282,11 @@ impl PinnedNode<'_> {
         }
     }
 
-    pub fn sandbox_request(&self, secrets: &Secrets, extra: &BTreeMap<String, String>) -> SandboxRequest {
+    pub fn sandbox_request(
+        &self,
+        secrets: &Secrets,
+        extra: &BTreeMap<String, String>,
+    ) -> SandboxRequest {
         let mut environment = self.environment(extra);
         environment.secrets = secrets.clone();
         SandboxRequest {
@@ -255,6 +299,10 @@ impl PinnedNode<'_> {
     fn environment(&self, extra: &BTreeMap<String, String>) -> Environment {
         let mut variables = self.node.env.clone();
         variables.extend(extra.clone());
-        Environment { variables, path: self.node.path.clone(), secrets: BTreeMap::new() }
+        Environment {
+            variables,
+            path: self.node.path.clone(),
+            secrets: BTreeMap::new(),
+        }
     }
 }

@@ -73,14 +73,22 @@ impl Reason {
     pub fn changes(&self) -> &[Change] {
         match self {
             Self::Changed(changes) | Self::ParentChanged(changes) => changes,
-            Self::New | Self::Evicted | Self::SnapshotLost(_) | Self::Forced | Self::SchemeUpgrade => &[],
+            Self::New
+            | Self::Evicted
+            | Self::SnapshotLost(_)
+            | Self::Forced
+            | Self::SchemeUpgrade => &[],
         }
     }
 }
 
 /// Decides what becomes of each candidate; `presence` is in the candidates' order.
 pub fn plan(candidates: &[Candidate], presence: Vec<Presence>) -> Vec<Action> {
-    candidates.iter().zip(presence).map(|(candidate, presence)| decide(candidate, presence)).collect()
+    candidates
+        .iter()
+        .zip(presence)
+        .map(|(candidate, presence)| decide(candidate, presence))
+        .collect()
 }
 
 fn decide(candidate: &Candidate, presence: Presence) -> Action {
@@ -95,7 +103,9 @@ fn decide(candidate: &Candidate, presence: Presence) -> Action {
 }
 
 fn reason(candidate: &Candidate) -> Reason {
-    let Some(last) = &candidate.last else { return Reason::New };
+    let Some(last) = &candidate.last else {
+        return Reason::New;
+    };
     if *last == candidate.preimage {
         return Reason::Evicted;
     }
@@ -113,7 +123,10 @@ fn reason(candidate: &Candidate) -> Reason {
 /// The leaves that differ, in the new node's order, then what is gone. Names are unique within one node.
 pub fn changes(old: &[Field], new: &[Field]) -> Vec<Change> {
     let value = |fields: &[Field], name: &str| {
-        fields.iter().find(|field| field.name == name).map(|field| field.value.clone())
+        fields
+            .iter()
+            .find(|field| field.name == name)
+            .map(|field| field.value.clone())
     };
     let changed = new.iter().filter_map(|field| {
         let old = value(old, &field.name);
@@ -123,10 +136,13 @@ pub fn changes(old: &[Field], new: &[Field]) -> Vec<Change> {
             new: Some(field.value.clone()),
         })
     });
-    let gone = old.iter().filter(|field| value(new, &field.name).is_none()).map(|field| Change {
-        field: field.name.clone(),
-        old: Some(field.value.clone()),
-        new: None,
-    });
+    let gone = old
+        .iter()
+        .filter(|field| value(new, &field.name).is_none())
+        .map(|field| Change {
+            field: field.name.clone(),
+            old: Some(field.value.clone()),
+            new: None,
+        });
     changed.chain(gone).collect()
 }

@@ -2,7 +2,9 @@
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::backend::{Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Snapshot};
+use crate::backend::{
+    Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Snapshot,
+};
 use crate::event::{Kind, Sink};
 use crate::plan::Action;
 use crate::schedule::{Command, Outcome, Schedule, Task};
@@ -50,12 +52,27 @@ pub async fn realise(
     let others = cancel.child_token();
     let mut running = FuturesUnordered::new();
     loop {
-        while let Some(Command::Bake(index)) = schedule.next() {
+        while let Some(Command::Bake(index)) = schedule.next_command() {
             let again = matches!(ends[index], Ended::Reused(_) | Ended::Baked(_));
-            running.push(bake(backend, index, &work[index].request, again, events, &others));
+            running.push(bake(
+                backend,
+                index,
+                &work[index].request,
+                again,
+                events,
+                &others,
+            ));
         }
-        let Some((index, result)) = running.next().await else { break };
-        let lost = matches!(&result, Err(BakeError::Backend(BackendError { class: Class::Lost, .. })));
+        let Some((index, result)) = running.next().await else {
+            break;
+        };
+        let lost = matches!(
+            &result,
+            Err(BakeError::Backend(BackendError {
+                class: Class::Lost,
+                ..
+            }))
+        );
         if lost && schedule.parent_lost(index) {
             continue;
         }
@@ -97,7 +114,9 @@ async fn bake(
 ) -> (usize, Result<Baked, BakeError>) {
     let events = events.of(&request.node);
     if again {
-        events.send(Kind::Notice("its snapshot is gone; baking it again".to_owned()));
+        events.send(Kind::Notice(
+            "its snapshot is gone; baking it again".to_owned(),
+        ));
     }
     (index, backend.bake(request, &events, cancel).await)
 }
@@ -124,7 +143,9 @@ fn outcome(ended: &Ended) -> Outcome {
 fn report(ended: &Ended, events: &Sink) {
     events.send(match ended {
         Ended::Reused(_) => Kind::Reused,
-        Ended::Baked(snapshot) => Kind::Baked { seconds: snapshot.durations.total() },
+        Ended::Baked(snapshot) => Kind::Baked {
+            seconds: snapshot.durations.total(),
+        },
         Ended::Failed(error) => Kind::Failed(error.to_string()),
         Ended::Skipped => Kind::Skipped,
         Ended::Cancelled => Kind::Cancelled,

@@ -53,13 +53,24 @@ impl Schedule {
         };
         let states = tasks.iter().map(state).collect();
         let sent_back = vec![false; tasks.len()];
-        Self { tasks, states, sent_back, places: places.max(1), keep_going, stopped: false }
+        Self {
+            tasks,
+            states,
+            sent_back,
+            places: places.max(1),
+            keep_going,
+            stopped: false,
+        }
     }
 
     /// The next node to start, if one may start now; call until there is none.
-    pub fn next(&mut self) -> Option<Command> {
+    pub fn next_command(&mut self) -> Option<Command> {
         self.skip_orphans();
-        let running = self.states.iter().filter(|state| **state == State::Running).count();
+        let running = self
+            .states
+            .iter()
+            .filter(|state| **state == State::Running)
+            .count();
         if self.stopped || running >= self.places {
             return None;
         }
@@ -113,7 +124,10 @@ impl Schedule {
     fn may_start(&self, index: usize) -> bool {
         let parent = self.tasks[index].parent.map(|parent| self.states[parent]);
         self.states[index] == State::Waiting
-            && matches!(parent, None | Some(State::Ended(Outcome::Reused | Outcome::Baked)))
+            && matches!(
+                parent,
+                None | Some(State::Ended(Outcome::Reused | Outcome::Baked))
+            )
     }
 
     /// Parents stand before their children, so one pass reaches every descendant.
@@ -122,7 +136,9 @@ impl Schedule {
             let parent = self.tasks[index].parent.map(|parent| self.states[parent]);
             let orphan = matches!(
                 parent,
-                Some(State::Ended(Outcome::Failed | Outcome::Skipped | Outcome::Cancelled))
+                Some(State::Ended(
+                    Outcome::Failed | Outcome::Skipped | Outcome::Cancelled
+                ))
             );
             if orphan && self.states[index] == State::Waiting {
                 self.states[index] = State::Ended(Outcome::Skipped);

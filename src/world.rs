@@ -12,7 +12,9 @@ pub struct Disk {
 
 impl Disk {
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self {
+            root: root.to_owned(),
+        }
     }
 }
 

@@ -158,10 +158,10 @@ fn unknown<'a>(
             .fix(name.span, near);
     }
     let listed: Vec<_> = known.take(20).collect();
-    match listed.is_empty() {
-        true => diagnostic,
-        false => diagnostic.help(format!("there is: {}", listed.join(", "))),
+    if listed.is_empty() {
+        return diagnostic;
     }
+    diagnostic.help(format!("there is: {}", listed.join(", ")))
 }
 
 /// `auth=` names a secret of the file or of the same prebuild.
@@ -210,12 +210,11 @@ fn levels(parents: &[Option<usize>]) -> Vec<usize> {
             chain.push(index);
             at = parents[index];
         }
-        let mut level = at
+        let above = at
             .and_then(|known| levels[known])
             .map_or(0, |level| level + 1);
-        for index in chain.into_iter().rev() {
-            levels[index] = Some(level);
-            level += 1;
+        for (below, index) in chain.into_iter().rev().enumerate() {
+            levels[index] = Some(above + below);
         }
     }
     levels.into_iter().flatten().collect()

@@ -81,10 +81,13 @@ fn roles(tokens: &[Token]) -> Vec<Role> {
     let mut last: Option<usize> = None;
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
-            Kind::Space | Kind::Continuation | Kind::BlockComment { .. } => continue,
             Kind::LineComment | Kind::HashComment => continue,
             Kind::Newline if dashed => continue,
-            Kind::Newline | Kind::Semicolon | Kind::Open | Kind::Close => named = false,
+            _ if token.is_blank() => continue,
+            Kind::Newline | Kind::Semicolon | Kind::Open | Kind::Close => {
+                named = false;
+                parens = false;
+            }
             Kind::ParenOpen => parens = true,
             Kind::ParenClose => parens = false,
             Kind::Equals => {
@@ -93,7 +96,6 @@ fn roles(tokens: &[Token]) -> Vec<Role> {
                     roles[key] = Role::Key;
                 }
             }
-            Kind::Slashdash => {}
             Kind::Word | Kind::Text { .. } if parens => roles[at] = Role::Annotation,
             Kind::Word | Kind::Text { .. } => {
                 let after_equals = last.is_some_and(|last| tokens[last].kind == Kind::Equals);
@@ -104,6 +106,7 @@ fn roles(tokens: &[Token]) -> Vec<Role> {
                 };
                 named = true;
             }
+            _ => {}
         }
         dashed = token.kind == Kind::Slashdash;
         // The closing parenthesis of `x=(f)y` leaves the value behind `=`.

@@ -90,12 +90,12 @@ fn is_tag(tag: &str) -> bool {
 
 /// The first part is a host if it has a dot or a port, or is this machine.
 fn is_registry_host(part: &str) -> bool {
-    let (host, port) = part.split_once(':').unwrap_or((part, ""));
-    let looks_like_one = host.contains('.') || part.contains(':') || host == "localhost";
-    let right = host
+    let (name, digits) = part.split_once(':').unwrap_or((part, ""));
+    let looks_like_one = part.contains(['.', ':']) || name == "localhost";
+    let is_right = name
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
-    looks_like_one && right && !host.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
+    looks_like_one && is_right && !name.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn is_repository_part(part: &str) -> bool {

@@ -139,20 +139,15 @@ fn word(rest: &str, after_equals: bool) -> (Kind, usize) {
     for (at, character) in rest.char_indices() {
         let here = &rest[at..];
         let ends = match character {
-            '{' | '}' | ';' | '"' => true,
-            '=' => !after_equals,
-            '/' => here.starts_with("//") || here.starts_with("/*"),
-            '\\' => continuation(here).is_some(),
             '(' => {
                 parens += 1;
                 false
             }
-            ')' if parens > 0 => {
-                parens -= 1;
-                false
-            }
-            ')' => true,
-            _ => is_space(character) || is_newline(character),
+            ')' => parens.checked_sub(1).map(|left| parens = left).is_none(),
+            '=' => !after_equals,
+            '/' => here.starts_with("//") || here.starts_with("/*"),
+            '\\' => continuation(here).is_some(),
+            _ => is_space(character) || is_newline(character) || "{};\"".contains(character),
         };
         if ends && at > 0 {
             return (Kind::Word, at);

@@ -19,31 +19,30 @@ const COMMENTS: usize = 16;
 /// How many findings of one kind are shown: a binary file would yield thousands.
 const SHOWN: usize = 20;
 
-/// Bytes → text; the other side is a text to show instead and what is wrong.
-pub(crate) fn decode(bytes: Vec<u8>, file: FileId) -> Result<String, (String, Diagnostic)> {
+/// Bytes → text. Where there is a finding, the text is only for showing.
+pub(crate) fn decode(bytes: Vec<u8>, file: FileId) -> (String, Option<Diagnostic>) {
     let size = bytes.len() as u64;
     if size > FILE {
-        return Err((String::new(), too_large(size, file)));
+        return (String::new(), Some(too_large(size, file)));
     }
     let error = match String::from_utf8(bytes) {
-        Ok(text) => return Ok(text),
+        Ok(text) => return (text, None),
         Err(error) => error,
     };
     let at = error.utf8_error().valid_up_to();
     let bytes = error.into_bytes();
-    let shown = String::from_utf8_lossy(&bytes).into_owned();
     let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
-    let (message, help) = match is_utf16 {
-        true => ("file is UTF-16, not UTF-8", "re-save it as UTF-8"),
-        false => ("file is not UTF-8", "re-save it as UTF-8"),
+    let message = if is_utf16 {
+        "file is UTF-16, not UTF-8"
+    } else {
+        "file is not UTF-8"
     };
     // In the text that is shown, the replacement character stands there.
     let span = span(file, at, at + '\u{fffd}'.len_utf8());
     let label = format!("byte 0x{:02x}", bytes.get(at).unwrap_or(&0));
-    Err((
-        shown,
-        Diagnostic::error(code::NOT_UTF8, span, message, label).help(help),
-    ))
+    let diagnostic = Diagnostic::error(code::NOT_UTF8, span, message, label);
+    let shown = String::from_utf8_lossy(&bytes).into_owned();
+    (shown, Some(diagnostic.help("re-save it as UTF-8")))
 }
 
 pub(crate) fn too_large(size: u64, file: FileId) -> Diagnostic {

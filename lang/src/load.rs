@@ -43,20 +43,15 @@ pub(crate) fn load(
         tree: None,
         repairs: Vec::new(),
     };
-    let text = world
-        .read(path, limits::FILE)
-        .map_err(|error| (String::new(), unreadable(&error, file)))
-        .and_then(|bytes| limits::decode(bytes, file));
-    match text {
-        Ok(text) => {
-            loaded.parse(&text, found);
-            sources.add(path.clone(), presentable(&text));
-        }
-        Err((shown, diagnostic)) => {
-            found.push(diagnostic);
-            sources.add(path.clone(), presentable(&shown));
-        }
+    let (text, fault) = match world.read(path, limits::FILE) {
+        Ok(bytes) => limits::decode(bytes, file),
+        Err(error) => (String::new(), Some(unreadable(&error, file))),
+    };
+    match fault {
+        Some(fault) => found.push(fault),
+        None => loaded.parse(&text, found),
     }
+    sources.add(path.clone(), presentable(&text));
     loaded
 }
 
@@ -147,7 +142,7 @@ fn without_comments(text: &str, tokens: &[Token]) -> String {
         let written = token.text(text);
         match token.kind {
             Kind::LineComment | Kind::BlockComment { .. } => {
-                quiet.extend(written.bytes().map(|_| ' '))
+                quiet.extend(written.bytes().map(|_| ' '));
             }
             // A comment behind `\` is one too.
             Kind::Continuation => match written.find("//") {
@@ -174,17 +169,17 @@ fn presentable(text: &str) -> String {
     }
     let mut shown = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
-        match (
-            is_newline(character) || character == '\t',
-            character.len_utf8(),
-        ) {
-            (true, _) => shown.push(character),
-            (false, length) if hidden[at] => shown.extend((0..length).map(|_| '*')),
-            (false, 3) if limits::is_forbidden(character) => shown.push('\u{fffd}'),
-            (false, length) if limits::is_forbidden(character) => {
-                shown.extend((0..length).map(|_| '?'));
-            }
-            (false, _) => shown.push(character),
+        let length = character.len_utf8();
+        if is_newline(character) {
+            shown.push(character);
+        } else if hidden[at] {
+            shown.extend((0..length).map(|_| '*'));
+        } else if !limits::is_forbidden(character) {
+            shown.push(character);
+        } else if length == '\u{fffd}'.len_utf8() {
+            shown.push('\u{fffd}');
+        } else {
+            shown.extend((0..length).map(|_| '?'));
         }
     }
     shown

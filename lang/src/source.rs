@@ -100,6 +100,6 @@ impl Sources {
     pub fn line(&self, span: Span) -> usize {
         let text = self.text(span.file).as_bytes();
         let end = text.len().min(span.start as usize);
-        1 + text[..end].iter().filter(|&&byte| byte == b'\n').count()
+        text[..end].split(|byte| *byte == b'\n').count()
     }
 }

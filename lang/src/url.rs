@@ -31,7 +31,8 @@ pub(crate) fn normalise(url: &str) -> Result<String, Problem> {
     let (scheme, rest) = split_scheme(url)?;
     let (authority, path) = rest.split_once('/').unwrap_or((&rest, ""));
     let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-    if !user.is_empty() && !(scheme == Scheme::Ssh && user == "git") {
+    let is_plain = user.is_empty() || (scheme == Scheme::Ssh && user == "git");
+    if !is_plain {
         return Err(credentials(scheme, user));
     }
     let host = host.to_ascii_lowercase();

@@ -161,6 +161,19 @@ pub(crate) fn folder(text: &str) -> Parsed<()> {
     segments(text.strip_prefix('/').unwrap_or(text))
 }
 
+/// A folder that goes before PATH.
+pub(crate) fn search_folder(text: &str) -> Parsed<()> {
+    folder(text)?;
+    if text.contains(':') {
+        return Err(bad_path(
+            text,
+            "cannot be in PATH",
+            "`:` separates folders there",
+        ));
+    }
+    Ok(())
+}
+
 fn segments(text: &str) -> Parsed<()> {
     if text == "~" || text.starts_with("~/") {
         let problem = bad_path(
@@ -437,6 +450,7 @@ mod tests {
             assert!(relative_path(wrong).is_err(), "{wrong}");
         }
         assert!(folder("/opt/x").is_ok() && folder("/").is_err() && folder("//a").is_err());
+        assert!(search_folder("/opt/x").is_ok() && search_folder("a:b").is_err());
     }
 
     #[test]

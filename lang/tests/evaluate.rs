@@ -1,5 +1,7 @@
 //! What files mean: defaults, inheritance, order.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::time::Duration;
@@ -49,13 +51,13 @@ fn the_smallest_file() {
         (step.user, step.shell, step.retry),
         (User::Dev, Shell::Bash, 0)
     );
-    assert_eq!(step.timeout, Duration::from_secs(600));
+    assert_eq!(step.timeout, Duration::from_mins(10));
     let resources = &node.resources;
     assert_eq!(
         (resources.cpu, resources.memory, resources.disk),
         (2, 4 << 30, 20 << 30)
     );
-    assert_eq!(resources.timeout, Duration::from_secs(3600));
+    assert_eq!(resources.timeout, Duration::from_hours(1));
     assert_eq!(names(&graph, &graph.default), ["default"]);
 }
 
@@ -189,13 +191,13 @@ fn steps_keep_the_order_of_the_body() {
 #[test]
 fn groups_flatten_and_order_is_by_level_then_name() {
     let graph = graph(
-        r#"
+        r"
         group all inner z
         group inner b
         prebuild z { from host; }
         prebuild b { from prebuild=y; }
         prebuild y { from host; }
-        prebuild a { from prebuild=z; }"#,
+        prebuild a { from prebuild=z; }",
     );
     let order: Vec<_> = graph
         .nodes

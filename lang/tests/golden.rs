@@ -1,6 +1,16 @@
 //! Files with their findings as they are shown. The first line of each names the codes that it must yield, so that
 //! accepting a rendering cannot change what is found.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the language is pure, its tests read files"
+)]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
 mod support;
 
 use std::fmt::Write as _;

@@ -1,20 +1,19 @@
 //! What holds for every file.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the language is pure, its tests have a clock"
+)]
+
+#[path = "support/shape.rs"]
+mod shape;
 mod support;
 
-use atelier_lang::graph::Graph;
-use proptest::prelude::*;
-use support::evaluate_bytes;
+use std::time::{Duration, Instant};
 
-/// The graph without its places.
-fn shape(graph: &Graph) -> String {
-    let mut shown = format!("{graph:?}");
-    while let Some(start) = shown.find("Span { file") {
-        let end = start + shown[start..].find('}').unwrap() + 1;
-        shown.replace_range(start..end, "");
-    }
-    shown
-}
+use proptest::prelude::*;
+use shape::shape;
+use support::evaluate_bytes;
 
 /// Prebuilds `n0…`, each starting from an earlier one or an image, and groups of them.
 fn declarations() -> impl Strategy<Value = Vec<String>> {
@@ -25,9 +24,10 @@ fn declarations() -> impl Strategy<Value = Vec<String>> {
     .prop_map(|choices| {
         let mut declared: Vec<String> = Vec::new();
         for (index, (parent, is_child, kind)) in choices.iter().enumerate() {
-            let base = match *is_child && index > 0 {
-                true => format!("prebuild=n{}", parent.index(index)),
-                false => "host".to_owned(),
+            let base = if *is_child && index > 0 {
+                format!("prebuild=n{}", parent.index(index))
+            } else {
+                "host".to_owned()
             };
             let body = [
                 "about x",
@@ -69,8 +69,15 @@ group default a
 x-other { anything 1.5 #null; }
 "##;
 
+/// No panic, no endless work, spans that fit, findings in order, and a graph exactly if there is no error.
 fn check(bytes: &[u8]) {
+    let started = Instant::now();
     let (sources, outcome) = evaluate_bytes(bytes);
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
     let has_error = outcome
         .diagnostics
         .iter()

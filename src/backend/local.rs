@@ -35,7 +35,7 @@ mod session;
 mod store;
 mod sys;
 mod terminal;
-mod unpack;
+pub mod unpack;
 
 use store::{Store, failed};
 
@@ -54,14 +54,23 @@ impl Local {
             return Err(BackendError::new(Class::Denied, message).with_help("run it with sudo"));
         }
         let store = Store::open(root)?;
-        let git = Git::new(store.root(), std::env::vars_os().collect::<Vec<(OsString, OsString)>>())
-            .map_err(|error| BackendError::new(Class::Denied, error.to_string()))?;
-        Ok(Self { store, git, sandboxes: RefCell::default() })
+        let git = Git::new(
+            store.root(),
+            std::env::vars_os().collect::<Vec<(OsString, OsString)>>(),
+        )
+        .map_err(|error| BackendError::new(Class::Denied, error.to_string()))?;
+        Ok(Self {
+            store,
+            git,
+            sandboxes: RefCell::default(),
+        })
     }
 
     /// The layers of a parent, lowest first.
     fn parent_layers(&self, parent: Option<ContentKey>) -> Result<Vec<String>, BackendError> {
-        let Some(key) = parent else { return Ok(Vec::new()) };
+        let Some(key) = parent else {
+            return Ok(Vec::new());
+        };
         match self.store.record(key) {
             Ok(Some(record)) => Ok(record.layers),
             Ok(None) => Err(lost(key, "it is gone")),
@@ -71,7 +80,27 @@ impl Local {
 }
 
 fn lost(key: ContentKey, cause: &str) -> BackendError {
-    BackendError::new(Class::Lost, format!("cannot use {}: {cause}", key.snapshot_name()))
+    BackendError::new(
+        Class::Lost,
+        format!("cannot use {}: {cause}", key.snapshot_name()),
+    )
+}
+
+/// A sandbox that is busy. It goes back to its place also when the wait for it is given up.
+struct Lent<'a> {
+    local: &'a Local,
+    running: Option<boot::Running>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.local
+                .sandboxes
+                .borrow_mut()
+                .insert(running.id(), running);
+        }
+    }
 }
 
 impl Backend for Local {
@@ -93,12 +122,17 @@ impl Backend for Local {
     }
 
     async fn list(&self) -> Result<Vec<Snapshot>, BackendError> {
-        let records = self.store.records().map_err(|error| failed("read the store", &error))?;
+        let records = self
+            .store
+            .records()
+            .map_err(|error| failed("read the store", &error))?;
         Ok(records.into_iter().map(|record| record.snapshot).collect())
     }
 
     async fn remove(&self, key: ContentKey) -> Result<bool, BackendError> {
-        self.store.remove(key).map_err(|error| failed("remove a snapshot", &error))
+        self.store
+            .remove(key)
+            .map_err(|error| failed("remove a snapshot", &error))
     }
 
     async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError> {
@@ -110,10 +144,15 @@ impl Backend for Local {
 
     async fn exec(&self, sandbox: &SandboxId, command: &Exec) -> Result<Ending, BackendError> {
         let running = self.sandboxes.borrow_mut().remove(sandbox);
-        let mut running = running.ok_or_else(|| boot::not_running(sandbox))?;
-        let ending = Box::pin(running.exec(command)).await;
-        self.sandboxes.borrow_mut().insert(sandbox.clone(), running);
-        ending
+        let running = running.ok_or_else(|| boot::not_running(sandbox))?;
+        let mut lent = Lent {
+            local: self,
+            running: Some(running),
+        };
+        match &mut lent.running {
+            Some(running) => Box::pin(running.exec(command)).await,
+            None => Err(boot::not_running(sandbox)),
+        }
     }
 
     async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError> {
@@ -129,7 +168,10 @@ impl Backend for Local {
     }
 
     async fn sweep(&self) -> Result<usize, BackendError> {
-        let swept = self.store.sweep().map_err(|error| failed("sweep the store", &error))?;
+        let swept = self
+            .store
+            .sweep()
+            .map_err(|error| failed("sweep the store", &error))?;
         let store = self.store.clone();
         // Goes on beside the work for as long as there is work.
         std::thread::spawn(move || store.empty_trash(Duration::MAX));

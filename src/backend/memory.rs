@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::{
     Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Exec,
-    Presence, SandboxId, SandboxRequest, Snapshot, StepEnding, Stdio,
+    Presence, SandboxId, SandboxRequest, Snapshot, Stdio, StepEnding,
 };
 use crate::event::{Kind, Sink};
 use crate::key;
@@ -45,7 +45,12 @@ impl Memory {
         self.state.borrow_mut().lost.insert(key);
     }
 
-    async fn lease(&self, key: ContentKey, events: &Sink, cancel: &Cancel) -> Result<Lease<'_>, BakeError> {
+    async fn lease(
+        &self,
+        key: ContentKey,
+        events: &Sink,
+        cancel: &Cancel,
+    ) -> Result<Lease<'_>, BakeError> {
         loop {
             let ended = self.ended.notified();
             if self.state.borrow_mut().baking.insert(key) {
@@ -63,7 +68,10 @@ impl Memory {
         let state = self.state.borrow();
         match state.snapshots.get(&key) {
             Some((_, files)) if !state.lost.contains(&key) => Ok(files.clone()),
-            _ => Err(BackendError::new(Class::Lost, format!("cannot use {}", key.snapshot_name()))),
+            _ => Err(BackendError::new(
+                Class::Lost,
+                format!("cannot use {}", key.snapshot_name()),
+            )),
         }
     }
 
@@ -84,7 +92,11 @@ impl Memory {
                     ending => StepEnding::Failed(ending),
                 },
             };
-            return Err(BakeError::Step { index, ending, log: PathBuf::new() });
+            return Err(BakeError::Step {
+                index,
+                ending,
+                log: PathBuf::new(),
+            });
         }
         Ok(files)
     }
@@ -104,7 +116,9 @@ impl Memory {
             verified: vec!["in memory".to_owned()],
         };
         state.lost.remove(&request.key);
-        state.snapshots.insert(request.key, (snapshot.clone(), files));
+        state
+            .snapshots
+            .insert(request.key, (snapshot.clone(), files));
         snapshot
     }
 }
@@ -151,7 +165,9 @@ impl Backend for Memory {
         if let (false, Some(Presence::Present(snapshot))) = (request.force, present) {
             return Ok(Baked::Found(snapshot));
         }
-        events.send(Kind::Started { log: PathBuf::new() });
+        events.send(Kind::Started {
+            log: PathBuf::new(),
+        });
         let limit = request.resources.timeout;
         let files = tokio::select! {
             files = tokio::time::timeout(limit, self.work(request, events)) => {
@@ -164,8 +180,11 @@ impl Backend for Memory {
 
     async fn list(&self) -> Result<Vec<Snapshot>, BackendError> {
         let state = self.state.borrow();
-        let mut snapshots: Vec<Snapshot> =
-            state.snapshots.values().map(|(snapshot, _)| snapshot.clone()).collect();
+        let mut snapshots: Vec<Snapshot> = state
+            .snapshots
+            .values()
+            .map(|(snapshot, _)| snapshot.clone())
+            .collect();
         snapshots.sort_by(|a, b| a.created.cmp(&b.created));
         Ok(snapshots)
     }
@@ -187,7 +206,12 @@ impl Backend for Memory {
 
     async fn exec(&self, sandbox: &SandboxId, exec: &Exec) -> Result<Ending, BackendError> {
         let gone = || BackendError::new(Class::Lost, "there is no such sandbox, or it is busy");
-        let mut files = self.state.borrow_mut().sandboxes.remove(sandbox).ok_or_else(gone)?;
+        let mut files = self
+            .state
+            .borrow_mut()
+            .sandboxes
+            .remove(sandbox)
+            .ok_or_else(gone)?;
         let (nobody, _) = tokio::sync::mpsc::unbounded_channel();
         let events = match &exec.stdio {
             Stdio::Events(events) => events.clone(),
@@ -200,7 +224,10 @@ impl Backend for Memory {
             }
             _ => Err(BackendError::new(Class::Bug, "only `sh -c` runs in memory")),
         };
-        self.state.borrow_mut().sandboxes.insert(sandbox.clone(), files);
+        self.state
+            .borrow_mut()
+            .sandboxes
+            .insert(sandbox.clone(), files);
         ending
     }
 

@@ -6,7 +6,11 @@ use clap::{Args, Parser, Subcommand};
 
 /// Ready-made development environments from a small file.
 #[derive(Debug, Parser)]
-#[command(name = "atelier", version, after_help = "The book says more: book/src, or `just book`.")]
+#[command(
+    name = "atelier",
+    version,
+    after_help = "The book says more: book/src, or `just book`."
+)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub command: Command,

@@ -37,28 +37,58 @@ pub(super) struct Realised {
     pub interrupted: bool,
 }
 
-/// Resolves the nodes, looks their keys up and decides.
+/// Resolves the nodes, looks their keys up and decides. Ctrl-C ends it at once, with all that it started.
 pub(super) async fn prepare<'g>(
     project: &'g Project,
     needed: &[NodeId],
     force: &[String],
     store: &Path,
 ) -> Result<Planned<'g>, Failure> {
+    let cancel = Cancel::new();
+    let work = async {
+        tokio::select! {
+            planned = resolve_and_plan(project, needed, force, store) => planned,
+            () = cancel.cancelled() => Err(Failure::interrupted()),
+        }
+    };
+    interruptible(&cancel, work).await?
+}
+
+async fn resolve_and_plan<'g>(
+    project: &'g Project,
+    needed: &[NodeId],
+    force: &[String],
+    store: &Path,
+) -> Result<Planned<'g>, Failure> {
     if let Some(unknown) = force.iter().find(|name| project.graph.find(name).is_none()) {
-        return Err(Failure::usage(format!("there is no target `{unknown}` to force"), "name a prebuild of the file"));
+        return Err(Failure::usage(
+            format!("there is no target `{unknown}` to force"),
+            "name a prebuild of the file",
+        ));
     }
     let backend = Local::open(store)?;
     let pinned = project.resolve(needed, store).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
-        let errors = faults.into_iter().map(|fault| (fault.span, fault.error)).collect();
+        let errors = faults
+            .into_iter()
+            .map(|fault| (fault.span, fault.error))
+            .collect();
         Failure::unresolved(project.sources.clone(), errors)
     })?;
     let history = History::of(store, &project.file);
-    let candidates: Vec<Candidate> = nodes.iter().map(|node| candidate(node, force, &history)).collect();
+    let candidates: Vec<Candidate> = nodes
+        .iter()
+        .map(|node| candidate(node, force, &history))
+        .collect();
     let keys: Vec<_> = candidates.iter().map(|candidate| candidate.key).collect();
     let presence = backend.probe(&keys).await?;
     let actions = crate::plan::plan(&candidates, presence);
-    Ok(Planned { nodes, actions, backend, history })
+    Ok(Planned {
+        nodes,
+        actions,
+        backend,
+        history,
+    })
 }
 
 fn candidate(node: &PinnedNode<'_>, force: &[String], history: &History) -> Candidate {
@@ -79,7 +109,9 @@ impl Planned<'_> {
     fn report(&self) -> Vec<Node> {
         let rows = self.nodes.iter().zip(&self.actions);
         rows.map(|(node, action)| {
-            let parent = node.parent.map(|parent| self.nodes[parent].node.name.value.as_str());
+            let parent = node
+                .parent
+                .map(|parent| self.nodes[parent].node.name.value.as_str());
             Node::planned(&node.node.name.value, node.key, parent, action)
         })
         .collect()
@@ -93,16 +125,21 @@ impl Planned<'_> {
         options: Options,
     ) -> Result<Realised, Failure> {
         self.require_secrets(secrets)?;
-        let work: Vec<Work> = self.nodes.iter().zip(&self.actions).map(|(node, action)| Work {
-            action: action.clone(),
-            parent: node.parent,
-            request: node.bake_request(
-                node.parent.map(|parent| self.nodes[parent].key),
-                secrets,
-                variables,
-                matches!(action, Action::Bake(Reason::Forced)),
-            ),
-        }).collect();
+        let work: Vec<Work> = self
+            .nodes
+            .iter()
+            .zip(&self.actions)
+            .map(|(node, action)| Work {
+                action: action.clone(),
+                parent: node.parent,
+                request: node.bake_request(
+                    node.parent.map(|parent| self.nodes[parent].key),
+                    secrets,
+                    variables,
+                    matches!(action, Action::Bake(Reason::Forced)),
+                ),
+            })
+            .collect();
         self.backend.sweep().await?;
         let cancel = Cancel::new();
         let (to, events) = unbounded_channel();
@@ -114,7 +151,10 @@ impl Planned<'_> {
         let shown = ui::show_progress(events);
         let (ends, logs) = interruptible(&cancel, async { tokio::join!(realised, shown) }).await?;
         self.remember(&ends, &logs);
-        Ok(Realised { ends, interrupted: cancel.is_cancelled() })
+        Ok(Realised {
+            ends,
+            interrupted: cancel.is_cancelled(),
+        })
     }
 
     /// What the next plan compares with, and what `log` finds. A store that cannot be written to has said so already.
@@ -134,11 +174,18 @@ impl Planned<'_> {
     }
 
     fn require_secrets(&self, secrets: &Secrets) -> Result<(), Failure> {
-        let baked = self.nodes.iter().zip(&self.actions).filter(|(_, action)| matches!(action, Action::Bake(_)));
+        let baked = self
+            .nodes
+            .iter()
+            .zip(&self.actions)
+            .filter(|(_, action)| matches!(action, Action::Bake(_)));
         for (node, _) in baked {
             if let Some(name) = node.missing_secrets(secrets).first() {
                 let text = format!("{} needs the secret {name} to bake", node.node.name.value);
-                return Err(Failure::usage(text, format!("give it with --secret {name}=env:{name} or --secret {name}=file:PATH")));
+                return Err(Failure::usage(
+                    text,
+                    format!("give it with --secret {name}=env:{name} or --secret {name}=file:PATH"),
+                ));
             }
         }
         Ok(())
@@ -150,7 +197,9 @@ impl Realised {
     pub(super) fn conclude(&self, sources: &Sources, nodes: &[PinnedNode<'_>]) -> u8 {
         let mut code = None;
         for (node, ended) in nodes.iter().zip(&self.ends) {
-            let Ended::Failed(error) = ended else { continue };
+            let Ended::Failed(error) = ended else {
+                continue;
+            };
             let (diagnostic, exit) = failure::diagnose(node.node, error);
             ui::show_diagnostics(sources, &[diagnostic]);
             code = code.or(Some(exit));
@@ -165,7 +214,11 @@ impl Realised {
         if !skipped.is_empty() {
             ui::notice(&format!("not baked: {}", skipped.join(", ")));
         }
-        if self.interrupted { exit::INTERRUPTED } else { code.unwrap_or(0) }
+        if self.interrupted {
+            exit::INTERRUPTED
+        } else {
+            code.unwrap_or(0)
+        }
     }
 }
 
@@ -177,7 +230,10 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let project = Project::load(words.file)?;
     let needed = project.select(&words.targets)?;
     let planned = prepare(&project, &needed, &args.force, &store).await?;
-    let options = Options { jobs: jobs(args.jobs), keep_going: args.keep_going };
+    let options = Options {
+        jobs: jobs(args.jobs),
+        keep_going: args.keep_going,
+    };
     let realised = planned.realise(&secrets, &variables, options).await?;
     if args.json {
         let nodes = planned.report().into_iter().zip(&realised.ends);
@@ -198,14 +254,28 @@ pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
     } else {
         ui::print(&table(&planned));
     }
-    let misses = planned.actions.iter().any(|action| matches!(action, Action::Bake(_)));
-    Ok(if args.exit_code && misses { exit::MISSES } else { 0 })
+    let misses = planned
+        .actions
+        .iter()
+        .any(|action| matches!(action, Action::Bake(_)));
+    Ok(if args.exit_code && misses {
+        exit::MISSES
+    } else {
+        0
+    })
 }
 
 fn table(planned: &Planned<'_>) -> String {
-    let header = ["NODE", "SNAPSHOT", "ACTION", "REASON"].map(str::to_owned).to_vec();
+    let header = ["NODE", "SNAPSHOT", "ACTION", "REASON"]
+        .map(str::to_owned)
+        .to_vec();
     let row = |(node, action): (Node, &Action)| {
-        vec![node.name, node.snapshot, node.action.to_owned(), report::reason_line(action)]
+        vec![
+            node.name,
+            node.snapshot,
+            node.action.to_owned(),
+            report::reason_line(action),
+        ]
     };
     let rows = planned.report().into_iter().zip(&planned.actions).map(row);
     report::table(&[header].into_iter().chain(rows).collect::<Vec<_>>())
@@ -218,7 +288,8 @@ fn jobs(given: Option<u16>) -> usize {
 
 /// Lets `work` go on to its end; the first Ctrl-C or SIGTERM cancels what runs, and then it ends soon.
 async fn interruptible<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Result<T, Failure> {
-    let failed = |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut work = pin_future!(work);

@@ -13,7 +13,11 @@ use crate::resolve::PinError;
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The file has errors; or an input it names cannot be resolved, which is shown the same way.
-    File { sources: Sources, diagnostics: Vec<Diagnostic>, exit: u8 },
+    File {
+        sources: Sources,
+        diagnostics: Vec<Diagnostic>,
+        exit: u8,
+    },
     /// Everything that has no place in the file.
     Message(Message),
 }
@@ -29,23 +33,45 @@ pub(super) struct Message {
 impl Failure {
     pub(super) fn usage(text: impl Into<String>, help: impl Into<String>) -> Self {
         let help = Some(help.into());
-        Self::Message(Message { code: Code(801), text: text.into(), help, exit: exit::USAGE })
+        Self::Message(Message {
+            code: Code(801),
+            text: text.into(),
+            help,
+            exit: exit::USAGE,
+        })
     }
 
     pub(super) fn machine(text: &str) -> Self {
         let text = text.to_owned();
-        Self::Message(Message { code: Code(701), text, help: None, exit: exit::BACKEND })
+        Self::Message(Message {
+            code: Code(701),
+            text,
+            help: None,
+            exit: exit::BACKEND,
+        })
     }
 
     pub(super) fn interrupted() -> Self {
         let text = "interrupted".to_owned();
-        Self::Message(Message { code: Code(707), text, help: None, exit: exit::INTERRUPTED })
+        Self::Message(Message {
+            code: Code(707),
+            text,
+            help: None,
+            exit: exit::INTERRUPTED,
+        })
     }
 
     /// Inputs that could not be resolved, each where the file names it.
     pub(super) fn unresolved(sources: Sources, errors: Vec<(Span, PinError)>) -> Self {
-        let diagnostics = errors.into_iter().map(|(span, error)| unresolved(span, error)).collect();
-        Self::File { sources, diagnostics, exit: exit::UNRESOLVED }
+        let diagnostics = errors
+            .into_iter()
+            .map(|(span, error)| unresolved(span, error))
+            .collect();
+        Self::File {
+            sources,
+            diagnostics,
+            exit: exit::UNRESOLVED,
+        }
     }
 }
 
@@ -54,7 +80,10 @@ fn unresolved(span: Span, error: PinError) -> Diagnostic {
         code: Code(501),
         severity: Severity::Error,
         message: format!("cannot resolve {}", error.input),
-        labels: vec![Label { span, text: error.cause }],
+        labels: vec![Label {
+            span,
+            text: error.cause,
+        }],
         help: Some(error.help),
         fix: None,
     }
@@ -75,7 +104,9 @@ pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
             None => (name.span, String::new()),
         },
         BakeError::Checkout(error) => (name.span, error.cause.clone()),
-        BakeError::Timeout { .. } | BakeError::Cancelled | BakeError::Backend(_) => (name.span, String::new()),
+        BakeError::Timeout { .. } | BakeError::Cancelled | BakeError::Backend(_) => {
+            (name.span, String::new())
+        }
     };
     let message = of_bake(error);
     let diagnostic = Diagnostic {
@@ -92,18 +123,28 @@ pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
 /// The message for a failed bake, without the node's name.
 fn of_bake(error: &BakeError) -> Message {
     let (code, exit, help) = match error {
-        BakeError::Step { log, .. } => {
-            (Code(704), exit::STEP_FAILED, Some(format!("the whole log: {}", log.display())))
-        }
+        BakeError::Step { log, .. } => (
+            Code(704),
+            exit::STEP_FAILED,
+            Some(format!("the whole log: {}", log.display())),
+        ),
         BakeError::Timeout { log, .. } => {
-            let help = format!("raise it with `resources timeout=`; the whole log: {}", log.display());
+            let help = format!(
+                "raise it with `resources timeout=`; the whole log: {}",
+                log.display()
+            );
             (Code(705), exit::STEP_FAILED, Some(help))
         }
         BakeError::Checkout(error) => (Code(501), exit::UNRESOLVED, Some(error.help.clone())),
         BakeError::Cancelled => (Code(707), exit::INTERRUPTED, None),
         BakeError::Backend(error) => return of_backend(error),
     };
-    Message { code, text: error.to_string(), help, exit }
+    Message {
+        code,
+        text: error.to_string(),
+        help,
+        exit,
+    }
 }
 
 fn of_backend(error: &BackendError) -> Message {
@@ -114,5 +155,10 @@ fn of_backend(error: &BackendError) -> Message {
         Class::Lost => (Code(706), exit::BACKEND),
         Class::Bug => (Code(700), exit::BUG),
     };
-    Message { code, text: error.message.clone(), help: error.help.clone(), exit }
+    Message {
+        code,
+        text: error.message.clone(),
+        help: error.help.clone(),
+        exit,
+    }
 }

@@ -26,7 +26,10 @@ pub(super) struct Memory {
 
 impl History {
     pub(super) fn of(store: &Path, file: &Path) -> Self {
-        Self { folder: store.join("targets"), file: file.to_owned() }
+        Self {
+            folder: store.join("targets"),
+            file: file.to_owned(),
+        }
     }
 
     /// What is not there or not readable is not known.
@@ -37,7 +40,11 @@ impl History {
 
     /// Whoever writes last is right; a file that is half there is never seen.
     pub(super) fn remember(&self, target: &str, memory: Memory) -> io::Result<()> {
-        let memory = Memory { file: self.file.clone(), target: target.to_owned(), ..memory };
+        let memory = Memory {
+            file: self.file.clone(),
+            target: target.to_owned(),
+            ..memory
+        };
         let path = self.path(target);
         let temporary = path.with_extension(std::process::id().to_string());
         std::fs::write(&temporary, serde_json::to_vec_pretty(&memory)?)?;
@@ -46,6 +53,7 @@ impl History {
 
     fn path(&self, target: &str) -> PathBuf {
         let name = format!("{}\0{target}", self.file.display());
-        self.folder.join(format!("{}.json", blake3::hash(name.as_bytes()).to_hex()))
+        self.folder
+            .join(format!("{}.json", blake3::hash(name.as_bytes()).to_hex()))
     }
 }

@@ -18,7 +18,12 @@ pub(super) fn log(args: &LogArgs) -> Result<u8, Failure> {
             None => of_target(&store, words.file, word)?,
         },
         (Some(_), [target]) => of_target(&store, words.file, target)?,
-        _ => return Err(Failure::usage("one log at a time", "name one target, or one key")),
+        _ => {
+            return Err(Failure::usage(
+                "one log at a time",
+                "name one target, or one key",
+            ));
+        }
     };
     let text = std::fs::read(&path)
         .map_err(|error| Failure::machine(&format!("cannot read {}: {error}", path.display())))?;
@@ -29,14 +34,21 @@ pub(super) fn log(args: &LogArgs) -> Result<u8, Failure> {
 /// `snap-` and digits, or six digits and more, as no target is called.
 fn key_prefix(word: &str) -> Option<&str> {
     let digits = word.strip_prefix("snap-").unwrap_or(word);
-    let hex = digits.len() >= 6 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let hex = digits.len() >= 6
+        && digits
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     hex.then_some(digits)
 }
 
 /// The newest log of the one key that begins so.
 fn of_key(store: &Path, prefix: &str) -> Result<PathBuf, Failure> {
     let mut logs: Vec<(SystemTime, String, PathBuf)> = Vec::new();
-    for entry in std::fs::read_dir(store.join("logs")).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(store.join("logs"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let name = entry.file_name().to_string_lossy().into_owned();
         let time = entry.metadata().and_then(|meta| meta.modified());
         if let (true, Ok(time)) = (name.starts_with(prefix), time) {
@@ -46,10 +58,16 @@ fn of_key(store: &Path, prefix: &str) -> Result<PathBuf, Failure> {
     }
     logs.sort();
     let Some((_, key, path)) = logs.last() else {
-        return Err(Failure::usage(format!("there is no log of a key {prefix}…"), "see `atelier snapshots`"));
+        return Err(Failure::usage(
+            format!("there is no log of a key {prefix}…"),
+            "see `atelier snapshots`",
+        ));
     };
     if logs.iter().any(|(_, other, _)| other != key) {
-        return Err(Failure::usage(format!("several keys begin with {prefix}"), "give more digits"));
+        return Err(Failure::usage(
+            format!("several keys begin with {prefix}"),
+            "give more digits",
+        ));
     }
     Ok(path.clone())
 }
@@ -58,7 +76,13 @@ fn of_key(store: &Path, prefix: &str) -> Result<PathBuf, Failure> {
 fn of_target(store: &Path, file: Option<PathBuf>, target: &str) -> Result<PathBuf, Failure> {
     let project = Project::load(file)?;
     project.select(&[target.to_owned()])?;
-    History::of(store, &project.file).recall(target).log.ok_or_else(|| {
-        Failure::usage(format!("`{target}` was not baked with this store"), "bake it: atelier build")
-    })
+    History::of(store, &project.file)
+        .recall(target)
+        .log
+        .ok_or_else(|| {
+            Failure::usage(
+                format!("`{target}` was not baked with this store"),
+                "bake it: atelier build",
+            )
+        })
 }

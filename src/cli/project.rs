@@ -40,12 +40,18 @@ impl Words {
     /// What contains `/` or ends in .kdl is the file, all else are targets.
     pub(super) fn read(words: &[String]) -> Result<Self, Failure> {
         let is_file = |word: &&String| {
-            word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "kdl")
+            word.contains('/')
+                || Path::new(word)
+                    .extension()
+                    .is_some_and(|ending| ending == "kdl")
         };
         let (files, targets): (Vec<&String>, Vec<&String>) = words.iter().partition(is_file);
         if let [_, second, ..] = files.as_slice() {
             let text = format!("`{second}` is a second file");
-            return Err(Failure::usage(text, "give one file; targets contain no `/`"));
+            return Err(Failure::usage(
+                text,
+                "give one file; targets contain no `/`",
+            ));
         }
         Ok(Self {
             file: files.first().map(PathBuf::from),
@@ -66,30 +72,58 @@ impl Project {
             Ok(file) => file,
             Err(error) => {
                 let text = format!("cannot read {}: {error}", file.display());
-                return Err(Failure::usage(text, "name a file, or run this where a prebuild.kdl is"));
+                return Err(Failure::usage(
+                    text,
+                    "name a file, or run this where a prebuild.kdl is",
+                ));
             }
         };
         let root = project_root(&file);
-        let inside = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
+        let inside = file
+            .strip_prefix(&root)
+            .unwrap_or(&file)
+            .to_string_lossy()
+            .into_owned();
         let Some(inside) = VirtualPath::new(&inside) else {
-            return Err(Failure::usage(format!("`{inside}` is no file"), "name a file"));
+            return Err(Failure::usage(
+                format!("`{inside}` is no file"),
+                "name a file",
+            ));
         };
-        let inputs = Inputs { file: inside, platform: platform() };
+        let inputs = Inputs {
+            file: inside,
+            platform: platform(),
+        };
         let (sources, outcome) = evaluate(&Disk::new(&root), &inputs);
-        let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
-            outcome.diagnostics.into_iter().partition(|found| found.severity == Severity::Error);
+        let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = outcome
+            .diagnostics
+            .into_iter()
+            .partition(|found| found.severity == Severity::Error);
         ui::show_diagnostics(&sources, &warnings);
         match outcome.value {
-            Some(graph) if errors.is_empty() => Ok(Self { file, root, sources, graph }),
-            _ => Err(Failure::File { sources, diagnostics: errors, exit: exit::FILE }),
+            Some(graph) if errors.is_empty() => Ok(Self {
+                file,
+                root,
+                sources,
+                graph,
+            }),
+            _ => Err(Failure::File {
+                sources,
+                diagnostics: errors,
+                exit: exit::FILE,
+            }),
         }
     }
 
     /// The nodes that `targets` need, parents first.
     pub(super) fn select(&self, targets: &[String]) -> Result<Vec<NodeId>, Failure> {
         self.graph.closure(targets).map_err(|unknown| {
-            let names: Vec<&str> =
-                self.graph.nodes.iter().map(|node| node.name.value.as_str()).collect();
+            let names: Vec<&str> = self
+                .graph
+                .nodes
+                .iter()
+                .map(|node| node.name.value.as_str())
+                .collect();
             let text = format!("{} has no target `{unknown}`", self.file.display());
             Failure::usage(text, format!("its targets: {}", names.join(", ")))
         })
@@ -102,8 +136,7 @@ impl Project {
             .map_err(|error| Failure::machine(&error.to_string()))?;
         let live = Live::new(self.root.clone(), folder, store, git);
         let pinned = resolve_all(&self.graph, needed, &live).await;
-        let pinned =
-            pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
+        let pinned = pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
         for notice in pinned.notices() {
             ui::notice(notice);
         }
@@ -119,7 +152,10 @@ pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
         None => match etcetera::choose_base_strategy() {
             Ok(folders) => folders.data_dir().join("atelier"),
             Err(_) => {
-                return Err(Failure::usage("there is no home folder", "place the store with --store DIR"));
+                return Err(Failure::usage(
+                    "there is no home folder",
+                    "place the store with --store DIR",
+                ));
             }
         },
     };
@@ -130,7 +166,12 @@ pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
 pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
     let mut secrets = Secrets::new();
     for word in &args.secrets {
-        let form = || Failure::usage(format!("`--secret {word}` is not understood"), "write --secret NAME=env:VARIABLE or NAME=file:PATH");
+        let form = || {
+            Failure::usage(
+                format!("`--secret {word}` is not understood"),
+                "write --secret NAME=env:VARIABLE or NAME=file:PATH",
+            )
+        };
         let (name, source) = word.split_once('=').ok_or_else(form)?;
         let value = match source.split_once(':') {
             Some(("env", variable)) => std::env::var(variable).map_err(|_| {
@@ -138,7 +179,10 @@ pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
                 Failure::usage(text, "set it, or name another one")
             })?,
             Some(("file", path)) => std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("secret {name}: cannot read {path}: {error}"), "name a file that you may read")
+                Failure::usage(
+                    format!("secret {name}: cannot read {path}: {error}"),
+                    "name a file that you may read",
+                )
             })?,
             _ => return Err(form()),
         };
@@ -152,7 +196,10 @@ pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
 pub(super) fn variables(args: &SecretArgs) -> Result<BTreeMap<String, String>, Failure> {
     let pair = |word: &String| match word.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Failure::usage(format!("`--env {word}` is not understood"), "write --env NAME=VALUE")),
+        _ => Err(Failure::usage(
+            format!("`--env {word}` is not understood"),
+            "write --env NAME=VALUE",
+        )),
     };
     args.env.iter().map(pair).collect()
 }
@@ -167,14 +214,22 @@ fn nearest() -> Result<PathBuf, Failure> {
             break;
         }
     }
-    let text = format!("there is no {FILE} in {} or above it, up to the git root", here.display());
-    Err(Failure::usage(text, "write one, or name a file: atelier build path/to/prebuild.kdl"))
+    let text = format!(
+        "there is no {FILE} in {} or above it, up to the git root",
+        here.display()
+    );
+    Err(Failure::usage(
+        text,
+        "write one, or name a file: atelier build path/to/prebuild.kdl",
+    ))
 }
 
 /// The git root that holds the file, else the file's folder.
 fn project_root(file: &Path) -> PathBuf {
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let root = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let root = folder
+        .ancestors()
+        .find(|folder| folder.join(".git").exists());
     root.unwrap_or(folder).to_owned()
 }
 

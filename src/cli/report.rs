@@ -66,12 +66,21 @@ pub(super) struct SnapshotRow {
 
 impl Plan {
     pub(super) fn new(backend: &'static str, nodes: Vec<Node>) -> Self {
-        Self { backend, nodes, schema: "atelier.plan/1" }
+        Self {
+            backend,
+            nodes,
+            schema: "atelier.plan/1",
+        }
     }
 }
 
 impl Node {
-    pub(super) fn planned(name: &str, key: ContentKey, parent: Option<&str>, action: &Action) -> Self {
+    pub(super) fn planned(
+        name: &str,
+        key: ContentKey,
+        parent: Option<&str>,
+        action: &Action,
+    ) -> Self {
         let known = match action {
             Action::Reuse(snapshot) => Some(snapshot),
             Action::Bake(_) => None,
@@ -122,24 +131,36 @@ impl From<Snapshot> for SnapshotRow {
 }
 
 fn reason(action: &Action) -> Option<Reason> {
-    let Action::Bake(reason) = action else { return None };
+    let Action::Bake(reason) = action else {
+        return None;
+    };
     let detail = |change: &Change| Detail {
         field: change.field.clone(),
         new: change.new.clone(),
         old: change.old.clone(),
     };
-    Some(Reason { detail: reason.changes().iter().map(detail).collect(), kind: reason.kind() })
+    Some(Reason {
+        detail: reason.changes().iter().map(detail).collect(),
+        kind: reason.kind(),
+    })
 }
 
 /// Columns as wide as their widest cell; the last one is as long as it is.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
@@ -147,14 +168,23 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
 
 /// One line that says why a node is baked.
 pub(super) fn reason_line(action: &Action) -> String {
-    let Some(Reason { detail, kind }) = reason(action) else { return String::new() };
-    let Some(first) = detail.first() else { return kind.to_owned() };
+    let Some(Reason { detail, kind }) = reason(action) else {
+        return String::new();
+    };
+    let Some(first) = detail.first() else {
+        return kind.to_owned();
+    };
     let side = |value: &Option<String>| value.as_deref().map_or("nothing".to_owned(), short);
     let more = match detail.len() {
         1 => String::new(),
         count => format!(" and {} more", count - 1),
     };
-    format!("{kind}: {} {} → {}{more}", first.field, side(&first.old), side(&first.new))
+    format!(
+        "{kind}: {} {} → {}{more}",
+        first.field,
+        side(&first.old),
+        side(&first.new)
+    )
 }
 
 /// Digests and long texts are shown by their beginning.

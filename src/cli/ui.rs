@@ -1,5 +1,5 @@
 //! What people see. Data goes to stdout and everything else to stderr, from here alone.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the place")]
+#![expect(clippy::print_stderr, reason = "this is the place")]
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -19,7 +19,9 @@ use crate::event::{Event, Kind};
 /// Before anything is shown: long lines stay whole, since people copy paths and commands out of them.
 pub(super) fn prepare() {
     let handler = |_: &_| {
-        let options = miette::MietteHandlerOpts::new().wrap_lines(false).terminal_links(false);
+        let options = miette::MietteHandlerOpts::new()
+            .wrap_lines(false)
+            .terminal_links(false);
         Box::new(options.build()) as Box<dyn miette::ReportHandler>
     };
     // It fails if somebody has set another one, which then shows the same.
@@ -52,7 +54,11 @@ pub(super) fn show_diagnostics(sources: &Sources, diagnostics: &[Diagnostic]) {
 /// Shows why a command failed; returns its exit code.
 pub(super) fn show_failure(failure: &Failure) -> u8 {
     match failure {
-        Failure::File { sources, diagnostics, exit } => {
+        Failure::File {
+            sources,
+            diagnostics,
+            exit,
+        } => {
             show_diagnostics(sources, diagnostics);
             *exit
         }
@@ -76,7 +82,9 @@ fn show_message(message: &Message) {
 
 /// Shows events as they come: on a terminal a line per running node below the output, else plain lines.
 /// Returns where each node's log is.
-pub(super) async fn show_progress(mut events: UnboundedReceiver<Event>) -> BTreeMap<String, PathBuf> {
+pub(super) async fn show_progress(
+    mut events: UnboundedReceiver<Event>,
+) -> BTreeMap<String, PathBuf> {
     let mut progress = Progress::new();
     let mut logs = BTreeMap::new();
     while let Some(event) = events.recv().await {
@@ -97,14 +105,19 @@ impl Progress {
     fn new() -> Self {
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
         let terminal = std::io::stderr().is_terminal() && !dumb && std::env::var_os("CI").is_none();
-        Self { bars: terminal.then(MultiProgress::new), running: BTreeMap::new() }
+        Self {
+            bars: terminal.then(MultiProgress::new),
+            running: BTreeMap::new(),
+        }
     }
 
     fn show(&mut self, event: &Event) {
         let Event { node, kind } = event;
         match kind {
             Kind::Started { .. } => self.start(node),
-            Kind::Waiting => self.line(node, "--> another bake of it is under way; this is its log"),
+            Kind::Waiting => {
+                self.line(node, "--> another bake of it is under way; this is its log")
+            }
             Kind::Phase(text) => {
                 if let Some(bar) = self.running.get(node) {
                     bar.set_message(text.clone());

@@ -22,8 +22,15 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
     let planned = prepare(&project, &needed, &[], &store).await?;
-    if planned.actions.iter().any(|action| matches!(action, Action::Bake(_))) {
-        let options = Options { jobs: 1, keep_going: false };
+    if planned
+        .actions
+        .iter()
+        .any(|action| matches!(action, Action::Bake(_)))
+    {
+        let options = Options {
+            jobs: 1,
+            keep_going: false,
+        };
         let realised = planned.realise(&secrets, &variables, options).await?;
         match realised.conclude(&project.sources, &planned.nodes) {
             0 => {}
@@ -33,7 +40,10 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let Some(node) = planned.nodes.last() else {
         return Err(Failure::machine("there is nothing to boot"));
     };
-    let sandbox = planned.backend.boot(&node.sandbox_request(&secrets, &variables)).await?;
+    let sandbox = planned
+        .backend
+        .boot(&node.sandbox_request(&secrets, &variables))
+        .await?;
     let exec = Exec {
         command: args.command,
         folder: String::new(),
@@ -42,7 +52,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     };
     let ending = run(&planned, &sandbox, &exec).await;
     planned.backend.destroy(&sandbox).await?;
-    Ok(ending?)
+    ending
 }
 
 /// The command's own status. Signals are for the command, which decides what they mean; atelier outlives it.
@@ -52,7 +62,8 @@ async fn run(
     exec: &Exec,
 ) -> Result<u8, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     tokio::select! {
@@ -69,22 +80,41 @@ fn the_one(project: &Project, targets: &[String]) -> Result<String, Failure> {
         ([target], _) if project.graph.find(target).is_some() => Ok(target.clone()),
         ([], [only]) => Ok(name(*only)),
         ([], several) => {
-            let names = several.iter().map(|&id| name(id)).collect::<Vec<_>>().join(", ");
-            Err(Failure::usage("the file has several targets", format!("say which to boot: {names}")))
+            let names = several
+                .iter()
+                .map(|&id| name(id))
+                .collect::<Vec<_>>()
+                .join(", ");
+            Err(Failure::usage(
+                "the file has several targets",
+                format!("say which to boot: {names}"),
+            ))
         }
-        ([group], _) if project.graph.groups.contains_key(group) => {
-            Err(Failure::usage(format!("`{group}` is a group"), "boot one of its members"))
-        }
-        ([unknown], _) => Err(project.select(std::slice::from_ref(unknown)).err().unwrap_or_else(|| {
-            Failure::usage(format!("there is no target `{unknown}`"), "name a prebuild of the file")
-        })),
-        ([_, second, ..], _) => {
-            Err(Failure::usage(format!("`{second}` is a second target"), "boot one at a time"))
-        }
+        ([group], _) if project.graph.groups.contains_key(group) => Err(Failure::usage(
+            format!("`{group}` is a group"),
+            "boot one of its members",
+        )),
+        ([unknown], _) => Err(project
+            .select(std::slice::from_ref(unknown))
+            .err()
+            .unwrap_or_else(|| {
+                Failure::usage(
+                    format!("there is no target `{unknown}`"),
+                    "name a prebuild of the file",
+                )
+            })),
+        ([_, second, ..], _) => Err(Failure::usage(
+            format!("`{second}` is a second target"),
+            "boot one at a time",
+        )),
     }
 }
 
 fn terminal_variables() -> BTreeMap<String, String> {
-    let term = std::env::var("TERM").ok().filter(|_| std::io::stdin().is_terminal());
-    term.map(|term| ("TERM".to_owned(), term)).into_iter().collect()
+    let term = std::env::var("TERM")
+        .ok()
+        .filter(|_| std::io::stdin().is_terminal());
+    term.map(|term| ("TERM".to_owned(), term))
+        .into_iter()
+        .collect()
 }

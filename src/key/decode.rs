@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::node::{
-    ContentKey, ImageDigest, Kind, ObjectFormat, ObjectId, ResolvedFile, ResolvedNode, ResolvedRepo,
-    ResolvedStep, Shell, Source, TreeEntry, User,
+    ContentKey, ImageDigest, Kind, ObjectFormat, ObjectId, ResolvedFile, ResolvedNode,
+    ResolvedRepo, ResolvedStep, Shell, Source, TreeEntry, User,
 };
 
 /// Bytes that [`super::preimage`] never writes.
@@ -16,23 +16,50 @@ type Decoded<T> = Result<T, NotAPreimage>;
 
 /// Decodes what [`super::preimage`] wrote, and only that: every other spelling is refused.
 pub fn decode(preimage: &[u8]) -> Decoded<ResolvedNode> {
-    let [tag, kind, source, repos, files, env, path, steps, needs, provides] = pieces(preimage)?;
+    let [
+        tag,
+        kind,
+        source,
+        repos,
+        files,
+        env,
+        path,
+        steps,
+        needs,
+        provides,
+    ] = pieces(preimage)?;
     if text(tag)? != super::TAG {
         return Err(NotAPreimage("unknown scheme"));
     }
     let node = ResolvedNode {
         kind: decode_kind(kind)?,
         source: decode_source(source)?,
-        repos: list(repos)?.into_iter().map(decode_repo).collect::<Decoded<_>>()?,
-        files: list(files)?.into_iter().map(decode_file).collect::<Decoded<_>>()?,
+        repos: list(repos)?
+            .into_iter()
+            .map(decode_repo)
+            .collect::<Decoded<_>>()?,
+        files: list(files)?
+            .into_iter()
+            .map(decode_file)
+            .collect::<Decoded<_>>()?,
         env: decode_env(env)?,
-        path: list(path)?.into_iter().map(|folder| text(folder).map(str::to_owned)).collect::<Decoded<_>>()?,
-        steps: list(steps)?.into_iter().map(decode_step).collect::<Decoded<_>>()?,
+        path: list(path)?
+            .into_iter()
+            .map(|folder| text(folder).map(str::to_owned))
+            .collect::<Decoded<_>>()?,
+        steps: list(steps)?
+            .into_iter()
+            .map(decode_step)
+            .collect::<Decoded<_>>()?,
         needs: decode_needs(needs)?,
         provides: text(provides)?.to_owned(),
     };
     // Catches wrong order and duplicates, whatever they are in.
-    if super::preimage(&node) == preimage { Ok(node) } else { Err(NotAPreimage("not canonical")) }
+    if super::preimage(&node) == preimage {
+        Ok(node)
+    } else {
+        Err(NotAPreimage("not canonical"))
+    }
 }
 
 /// Splits an encoding into its pieces.
@@ -41,11 +68,17 @@ fn list(mut rest: &[u8]) -> Decoded<Vec<&[u8]>> {
     let mut pieces = Vec::new();
     for _ in 0..count {
         let length = usize::try_from(number(&mut rest)?).map_err(|_| NotAPreimage("cut short"))?;
-        let (piece, after) = rest.split_at_checked(length).ok_or(NotAPreimage("cut short"))?;
+        let (piece, after) = rest
+            .split_at_checked(length)
+            .ok_or(NotAPreimage("cut short"))?;
         pieces.push(piece);
         rest = after;
     }
-    if rest.is_empty() { Ok(pieces) } else { Err(NotAPreimage("too long")) }
+    if rest.is_empty() {
+        Ok(pieces)
+    } else {
+        Err(NotAPreimage("too long"))
+    }
 }
 
 fn number(rest: &mut &[u8]) -> Decoded<u64> {
@@ -55,7 +88,9 @@ fn number(rest: &mut &[u8]) -> Decoded<u64> {
 }
 
 fn pieces<const N: usize>(bytes: &[u8]) -> Decoded<[&[u8]; N]> {
-    list(bytes)?.try_into().map_err(|_| NotAPreimage("wrong number of pieces"))
+    list(bytes)?
+        .try_into()
+        .map_err(|_| NotAPreimage("wrong number of pieces"))
 }
 
 fn text(bytes: &[u8]) -> Decoded<&str> {
@@ -82,11 +117,15 @@ fn decode_source(source: &[u8]) -> Decoded<Source> {
 }
 
 fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Decoded<T> {
-    text(bytes)?.parse().map_err(|_| NotAPreimage("not a digest"))
+    text(bytes)?
+        .parse()
+        .map_err(|_| NotAPreimage("not a digest"))
 }
 
 fn decode_key(key: &[u8]) -> Decoded<ContentKey> {
-    key.try_into().map(ContentKey).map_err(|_| NotAPreimage("not a key"))
+    key.try_into()
+        .map(ContentKey)
+        .map_err(|_| NotAPreimage("not a key"))
 }
 
 fn decode_repo(repo: &[u8]) -> Decoded<(String, ResolvedRepo)> {
@@ -101,7 +140,9 @@ fn decode_repo(repo: &[u8]) -> Decoded<(String, ResolvedRepo)> {
                 url: text(url)?.to_owned(),
                 reference: text(reference)?.to_owned(),
                 commit,
-                depth: text(depth)?.parse().map_err(|_| NotAPreimage("not a depth"))?,
+                depth: text(depth)?
+                    .parse()
+                    .map_err(|_| NotAPreimage("not a depth"))?,
                 submodules: flag(submodules, b"submodules")?,
                 lfs: flag(lfs, b"lfs")?,
             };
@@ -111,7 +152,10 @@ fn decode_repo(repo: &[u8]) -> Decoded<(String, ResolvedRepo)> {
             let [submodules, lfs] = pieces(options)?;
             let repo = ResolvedRepo::Only {
                 format: decode_format(format)?,
-                entries: list(entries)?.into_iter().map(decode_entry).collect::<Decoded<BTreeSet<_>>>()?,
+                entries: list(entries)?
+                    .into_iter()
+                    .map(decode_entry)
+                    .collect::<Decoded<BTreeSet<_>>>()?,
                 submodules: flag(submodules, b"submodules")?,
                 lfs: flag(lfs, b"lfs")?,
             };
@@ -143,7 +187,11 @@ fn decode_entry(entry: &[u8]) -> Decoded<TreeEntry> {
         [] => None,
         id => Some(ObjectId::from_bytes(id).ok_or(NotAPreimage("not an object id"))?),
     };
-    Ok(TreeEntry { path: text(path)?.to_owned(), mode: text(mode)?.to_owned(), object })
+    Ok(TreeEntry {
+        path: text(path)?.to_owned(),
+        mode: text(mode)?.to_owned(),
+        object,
+    })
 }
 
 fn decode_file(file: &[u8]) -> Decoded<(String, ResolvedFile)> {
@@ -152,7 +200,13 @@ fn decode_file(file: &[u8]) -> Decoded<(String, ResolvedFile)> {
         return Err(NotAPreimage("unknown hash"));
     }
     let content = content.try_into().map_err(|_| NotAPreimage("not a hash"))?;
-    Ok((text(path)?.to_owned(), ResolvedFile { mode: text(mode)?.to_owned(), content }))
+    Ok((
+        text(path)?.to_owned(),
+        ResolvedFile {
+            mode: text(mode)?.to_owned(),
+            content,
+        },
+    ))
 }
 
 fn decode_env(env: &[u8]) -> Decoded<BTreeMap<String, String>> {

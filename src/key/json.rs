@@ -7,8 +7,8 @@ use atelier_lang::url;
 use serde::Deserialize;
 
 use crate::node::{
-    Kind, NotADigest, ObjectFormat, ObjectId, ResolvedFile, ResolvedNode, ResolvedRepo, ResolvedStep,
-    Shell, Source, TreeEntry, User,
+    Kind, NotADigest, ObjectFormat, ObjectId, ResolvedFile, ResolvedNode, ResolvedRepo,
+    ResolvedStep, Shell, Source, TreeEntry, User,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +134,11 @@ pub fn read(text: &str) -> Result<ResolvedNode, NodeJsonError> {
         env: node.env,
         path: node.path,
         steps: node.steps.into_iter().map(read_step).collect(),
-        needs: unique(node.needs.into_iter().map(|(mount, key)| Ok((mount, key.parse()?))))?,
+        needs: unique(
+            node.needs
+                .into_iter()
+                .map(|(mount, key)| Ok((mount, key.parse()?))),
+        )?,
         provides: node.provides,
     })
 }
@@ -154,25 +158,45 @@ fn unique<T>(
 
 fn read_source(source: JsonSource) -> Result<Source, NodeJsonError> {
     match source {
-        JsonSource { digest: Some(digest), platform: Some(platform), parent: None } => {
-            Ok(Source::Image { digest: digest.parse()?, platform })
-        }
-        JsonSource { digest: None, platform: None, parent: Some(parent) } => {
-            Ok(Source::Parent(parent.parse()?))
-        }
+        JsonSource {
+            digest: Some(digest),
+            platform: Some(platform),
+            parent: None,
+        } => Ok(Source::Image {
+            digest: digest.parse()?,
+            platform,
+        }),
+        JsonSource {
+            digest: None,
+            platform: None,
+            parent: Some(parent),
+        } => Ok(Source::Parent(parent.parse()?)),
         _ => Err(NodeJsonError::Source),
     }
 }
 
 fn read_repo(repo: JsonRepo) -> Result<(String, ResolvedRepo), NodeJsonError> {
-    let JsonRepo { url, path, reference, commit, only, depth, submodules, lfs } = repo;
+    let JsonRepo {
+        url,
+        path,
+        reference,
+        commit,
+        only,
+        depth,
+        submodules,
+        lfs,
+    } = repo;
     let normal = match url.as_str() {
         "" => String::new(),
-        written => url::normal_form(written).ok_or_else(|| NodeJsonError::Url(written.to_owned()))?,
+        written => {
+            url::normal_form(written).ok_or_else(|| NodeJsonError::Url(written.to_owned()))?
+        }
     };
     let path = path.filter(|path| !path.is_empty());
     let last = || normal.rsplit_once('/').map(|(_, last)| last.to_owned());
-    let path = path.or_else(last).ok_or_else(|| NodeJsonError::Url(url.clone()))?;
+    let path = path
+        .or_else(last)
+        .ok_or_else(|| NodeJsonError::Url(url.clone()))?;
     let resolved = match (reference, commit, only) {
         (Some(reference), Some(commit), None) => ResolvedRepo::Commit {
             url: normal,
@@ -183,11 +207,23 @@ fn read_repo(repo: JsonRepo) -> Result<(String, ResolvedRepo), NodeJsonError> {
             lfs,
         },
         (_, _, Some(only)) => {
-            let entries = only.into_iter().map(read_entry).collect::<Result<BTreeSet<_>, _>>()?;
+            let entries = only
+                .into_iter()
+                .map(read_entry)
+                .collect::<Result<BTreeSet<_>, _>>()?;
             let sha256 = |entry: &TreeEntry| matches!(entry.object, Some(ObjectId::Sha256(_)));
             let long = entries.iter().any(sha256);
-            let format = if long { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
-            ResolvedRepo::Only { format, entries, submodules, lfs }
+            let format = if long {
+                ObjectFormat::Sha256
+            } else {
+                ObjectFormat::Sha1
+            };
+            ResolvedRepo::Only {
+                format,
+                entries,
+                submodules,
+                lfs,
+            }
         }
         _ => return Err(NodeJsonError::Repo(url)),
     };
@@ -195,17 +231,26 @@ fn read_repo(repo: JsonRepo) -> Result<(String, ResolvedRepo), NodeJsonError> {
 }
 
 fn read_entry((path, mode, object): (String, String, String)) -> Result<TreeEntry, NotADigest> {
-    let object = if object.is_empty() { None } else { Some(object.parse()?) };
+    let object = if object.is_empty() {
+        None
+    } else {
+        Some(object.parse()?)
+    };
     Ok(TreeEntry { path, mode, object })
 }
 
 fn read_file(file: JsonFile) -> Result<(String, ResolvedFile), NodeJsonError> {
-    let JsonFile { path, mode, text, blake3: hash } = file;
+    let JsonFile {
+        path,
+        mode,
+        text,
+        blake3: hash,
+    } = file;
     let content = match (text, hash) {
         (Some(text), None) => *blake3::hash(text.as_bytes()).as_bytes(),
-        (None, Some(hash)) => {
-            blake3::Hash::from_hex(&hash).map(|hash| *hash.as_bytes()).map_err(|_| NodeJsonError::Content(path.clone()))?
-        }
+        (None, Some(hash)) => blake3::Hash::from_hex(&hash)
+            .map(|hash| *hash.as_bytes())
+            .map_err(|_| NodeJsonError::Content(path.clone()))?,
         _ => return Err(NodeJsonError::Content(path)),
     };
     let mode = mode.unwrap_or_else(|| "0644".to_owned());

@@ -92,14 +92,10 @@ impl Reader<'_> {
     }
 
     fn local(&mut self, from: &Spanned<String>) -> Option<VirtualPath> {
-        let is_odd = from.contains(|c: char| c.is_control() || c == '\\') || from.is_empty();
-        let local = match from.starts_with('/') || is_odd {
-            true => None,
-            false => self
-                .path
-                .sibling(from)
-                .filter(|path| !path.as_str().is_empty()),
-        };
+        let is_odd = |c: char| c.is_control() || c == '\\';
+        let is_relative = !from.starts_with('/') && !from.is_empty() && !from.contains(is_odd);
+        let local = self.path.sibling(from);
+        let local = local.filter(|path| is_relative && !path.as_str().is_empty());
         if local.is_none() {
             let message = "from= must name a file inside the project";
             self.found.push(

@@ -84,7 +84,7 @@ impl Reader<'_> {
 
     fn path(&mut self, prebuild: &mut Prebuild, node: &Node) {
         for folder in Fields(node).arguments(0) {
-            if self.take(&folder, value::folder).is_none() {
+            if self.take(&folder, value::search_folder).is_none() {
                 continue;
             }
             let earlier = prebuild

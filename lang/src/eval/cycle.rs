@@ -6,7 +6,7 @@ use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
 
 use crate::code;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Label, Severity};
 use crate::span::Spanned;
 
 /// One shortest cycle of each knot, from its first member on. `edges[n]` are the things that `n` needs.
@@ -66,22 +66,19 @@ pub(super) fn diagnostic<'a>(
     verb: &str,
 ) -> Diagnostic {
     let names: Vec<&str> = names.collect();
-    let mut told = names.join(" → ");
-    told.push_str(" → ");
-    told.push_str(names.first().unwrap_or(&""));
-    let mut labels = names.iter().zip(edges).map(|(name, edge)| {
-        let text = format!("`{name}` {verb} `{}`", edge.value);
-        (edge.span, text)
-    });
-    let (first, text) = labels
-        .next()
-        .unwrap_or_else(|| unreachable!("a cycle has a member"));
-    let diagnostic = Diagnostic::error(code::CYCLE, first, told, text);
-    labels
-        .fold(diagnostic, |diagnostic, (span, text)| {
-            diagnostic.and(span, text)
-        })
-        .help("break it at one of these places")
+    let closed = names.iter().chain(names.first()).copied();
+    let label = |(name, edge): (&&str, Spanned<String>)| Label {
+        span: edge.span,
+        text: format!("`{name}` {verb} `{}`", edge.value),
+    };
+    Diagnostic {
+        code: code::CYCLE,
+        severity: Severity::Error,
+        message: closed.collect::<Vec<_>>().join(" → "),
+        labels: names.iter().zip(edges).map(label).collect(),
+        help: Some("break it at one of these places".to_owned()),
+        fix: None,
+    }
 }
 
 #[cfg(test)]

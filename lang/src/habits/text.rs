@@ -1,5 +1,7 @@
 //! Strings: other tools' spellings, escapes that KDL does not have, indentation that is not shared.
 
+use std::ops::Range;
+
 use super::Page;
 use crate::code;
 use crate::diag::Diagnostic;
@@ -104,46 +106,35 @@ impl Page<'_> {
         {
             return None;
         }
-        let mut goes_on = false;
-        let mut bad: Option<(usize, usize)> = None;
-        let mut fixed = String::new();
-        for line in body.iter().skip(1) {
+        let is_bad = |line: &Range<usize>| {
             let text = &written[line.clone()];
-            let own = leading(text);
-            let is_bad = !goes_on && own.len() < text.len() && !text.starts_with(indent);
-            let (first, last) = bad.unwrap_or((line.start, line.start));
-            if is_bad {
-                fixed.push_str(&written[last..line.start]);
-                fixed.push_str(indent);
-                bad = Some((first, line.start + own.len()));
-                if first == line.start {
-                    fixed = indent.to_owned();
-                }
+            leading(text).len() < text.len() && !text.starts_with(indent)
+        };
+        let mut goes_on = false;
+        let mut bad = Vec::new();
+        for line in body.iter().skip(1) {
+            if !goes_on && is_bad(line) {
+                bad.push(line.start..line.start + leading(&written[line.clone()]).len());
             }
-            goes_on = has_escapes && ends_escaped(text);
+            goes_on = has_escapes && ends_escaped(&written[line.clone()]);
         }
-        let (first, last) = bad?;
-        let line = span(
-            self.file,
-            token.start + first,
-            token.start + first + leading(&written[first..]).len(),
-        );
-        let closing = token.start + close.start;
-        let whole = span(self.file, token.start + first, token.start + last);
+        let (first, last) = bad.first().zip(bad.last())?;
+        let mut fixed = String::new();
+        let mut from = first.start;
+        for own in &bad {
+            fixed.push_str(&written[from..own.start]);
+            fixed.push_str(indent);
+            from = own.end;
+        }
+        let place =
+            |range: Range<usize>| self.span(&(token.start + range.start..token.start + range.end));
         let message = "a line does not share the closing line's indentation";
+        let own = told(&written[first.clone()]);
         Some(
-            Diagnostic::error(
-                code::INDENTATION,
-                line,
-                message,
-                told(leading(&written[first..])),
-            )
-            .and(
-                span(self.file, closing, closing + indent.len()),
-                told(indent),
-            )
-            .help("start each line with exactly what stands before the closing `\"\"\"`")
-            .fix(whole, fixed),
+            Diagnostic::error(code::INDENTATION, place(first.clone()), message, own)
+                .and(place(close.start..close.start + indent.len()), told(indent))
+                .help("start each line with exactly what stands before the closing `\"\"\"`")
+                .fix(place(first.start..last.end), fixed),
         )
     }
 }
@@ -160,7 +151,7 @@ fn is_code_point(rest: &str) -> bool {
 }
 
 /// The lines of a string, the opening one first.
-fn lines(written: &str) -> Vec<std::ops::Range<usize>> {
+fn lines(written: &str) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut start = 0;
     for (at, character) in written.char_indices() {

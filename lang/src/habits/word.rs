@@ -6,9 +6,6 @@ use crate::diag::Diagnostic;
 use crate::lex::{Kind, Spelling};
 use crate::spelling::{quoted, visible};
 
-/// More digits than any number that can be read.
-const DIGITS: usize = 38;
-
 impl Page<'_> {
     /// A word or string that is an argument, a key or a value (or a name that is wrong in the same ways).
     pub(super) fn value(&self, at: usize, found: &mut Vec<Diagnostic>) -> usize {
@@ -49,9 +46,9 @@ impl Page<'_> {
             let label = "a keyword of KDL 1";
             found.push(self.habit(code::KDL_1, &range, message, label, replacement));
         } else if is_integer(word) {
-            if digits(word) > DIGITS {
+            if !fits(word) {
                 let message = "this number is too large to be read";
-                let label = "more than 38 digits";
+                let label = "more than 127 bits";
                 found.push(self.habit(code::UNUSABLE_NUMBER, &range, message, label, quoted(word)));
             }
         } else if let Some(lower) = miscased_keyword(word) {
@@ -140,16 +137,19 @@ fn is_digits(bytes: &[u8], fits: impl Fn(u8) -> bool) -> bool {
     bytes.first().is_some_and(|b| fits(*b)) && bytes.iter().all(|b| fits(*b) || *b == b'_')
 }
 
-/// How many digits a decimal number of that size would have, roughly and never too few.
-fn digits(word: &str) -> usize {
-    let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
-    let count = |rest: &[u8]| rest.iter().filter(|b| **b != b'_').count();
-    match unsigned.as_bytes() {
-        [b'0', b'x' | b'X', rest @ ..] => (count(rest) * 4).div_ceil(3).min(count(rest) + 7),
-        [b'0', b'o' | b'O', rest @ ..] => count(rest),
-        [b'0', b'b' | b'B', rest @ ..] => count(rest).div_ceil(3),
-        rest => count(rest),
-    }
+/// Whether an integer is one that can be read.
+fn fits(word: &str) -> bool {
+    let unsigned = word
+        .strip_prefix(['+', '-'])
+        .unwrap_or(word)
+        .replace('_', "");
+    let (digits, radix) = match unsigned.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&unsigned[2..], 16),
+        [b'0', b'o' | b'O', ..] => (&unsigned[2..], 8),
+        [b'0', b'b' | b'B', ..] => (&unsigned[2..], 2),
+        _ => (unsigned.as_str(), 10),
+    };
+    i128::from_str_radix(digits, radix).is_ok()
 }
 
 #[cfg(test)]

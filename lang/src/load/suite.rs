@@ -1,8 +1,16 @@
 //! The KDL project's own test cases, run through the guard and the adapter.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the language is pure, its tests read files"
+)]
+
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
 
 use super::*;
 use crate::tree::{Data, Value};
@@ -30,8 +38,8 @@ fn read(bytes: Vec<u8>) -> Result<Vec<Node>, Vec<String>> {
         repairs: Vec::new(),
     };
     match limits::decode(bytes, FileId(0)) {
-        Ok(text) => loaded.parse(&text, &mut found),
-        Err((_, diagnostic)) => found.push(diagnostic),
+        (text, None) => loaded.parse(&text, &mut found),
+        (_, Some(diagnostic)) => found.push(diagnostic),
     }
     let errors = found.iter().filter(|diagnostic| diagnostic.is_error());
     let codes: Vec<_> = errors
@@ -50,20 +58,17 @@ fn canonical(nodes: &[Node], depth: usize, out: &mut String) {
             .annotation
             .as_ref()
             .map(|annotation| annotation.value.as_str());
-        out.push_str(&format!(
-            "{}{annotation:?}{:?}",
-            " ".repeat(depth),
-            node.name.value
-        ));
+        let indent = " ".repeat(depth);
+        let _ = write!(out, "{indent}{annotation:?}{:?}", node.name.value);
         for argument in &node.arguments {
-            out.push_str(&format!(" {}", spelled(argument)));
+            let _ = write!(out, " {}", spelled(argument));
         }
         let properties: BTreeMap<_, _> = node
             .properties
             .iter()
             .map(|p| (&p.key.value, spelled(&p.value)))
             .collect();
-        out.push_str(&format!(" {properties:?}\n"));
+        let _ = writeln!(out, " {properties:?}");
         canonical(node.children.as_deref().unwrap_or(&[]), depth + 1, out);
     }
 }
@@ -123,4 +128,30 @@ fn the_suite_passes_but_for_known_deviations() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What decides where comments and strings begin and end.
+const PIECES: &[&str] = &[
+    "a", " ", "\n", "\"", "\"\"\"", "\n\"\"\"", "\\", "\\\"", "\\\n", "#", "#\"", "\"#", "##", "/",
+    "//", "/*", "*/", "*", "/-", "{", "}", "(", ")", "=", ";", "'", "r\"", "\r\n", "\r", "\t", "1",
+    "-", "é", "\u{2028}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// The lexer and the parser agree on what is a comment: blanking it changes no file that is accepted.
+    #[test]
+    fn blank_comments_change_nothing(
+        pieces in prop::collection::vec(prop::sample::select(PIECES), 0..24),
+    ) {
+        let text = pieces.concat();
+        let Ok(nodes) = read(text.clone().into_bytes()) else { return Ok(()) };
+        let whole = syntax::parse(&text, FileId(0));
+        prop_assert!(whole.is_ok(), "{:?} is read only without its comments", text);
+        let (mut left, mut right) = (String::new(), String::new());
+        canonical(&nodes, 0, &mut left);
+        canonical(&whole.unwrap_or_default(), 0, &mut right);
+        prop_assert_eq!(left, right, "{:?}", text);
+    }
 }

@@ -27,13 +27,16 @@ pub(super) async fn run(
     let terminal = RawTerminal::open().map_err(|error| unusable(&error))?;
     let mut resized = signal(SignalKind::window_change()).map_err(|error| unusable(&error))?;
     let size = terminal.size().map_err(|error| unusable(&error))?;
-    session.requests.send(&Request::Run(Box::new(process(size)))).await?;
+    session
+        .requests
+        .send(&Request::Run(Box::new(process(size))))
+        .await?;
     loop {
         tokio::select! {
             reply = session.replies.receive() => match reply? {
-                Reply::Output(bytes) => terminal.show(&bytes).map_err(|error| unusable(&error))?,
+                Reply::Output(bytes) => show(&bytes).map_err(|error| unusable(&error))?,
                 Reply::Ended(ending) => return Ok(ending),
-                Reply::Refused(refused) => return Err(super::session::describe(refused)),
+                Reply::Refused(refused) => return Err(super::session::describe(&refused)),
                 Reply::Ready => {}
             },
             keys = terminal.keys() => {
@@ -57,36 +60,43 @@ impl RawTerminal {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(&file, OptionalActions::Now, &raw)?;
-        Ok(Self { terminal: sys::watch(file)?, before })
+        Ok(Self {
+            terminal: sys::watch(file)?,
+            before,
+        })
     }
 
     fn size(&self) -> io::Result<WindowSize> {
         let size = tcgetwinsize(self.terminal.get_ref())?;
-        Ok(WindowSize { rows: size.ws_row, columns: size.ws_col })
+        Ok(WindowSize {
+            rows: size.ws_row,
+            columns: size.ws_col,
+        })
     }
 
     async fn keys(&self) -> io::Result<Vec<u8>> {
         loop {
             let mut ready = self.terminal.readable().await?;
             let mut buffer = vec![0; 4096];
-            let read = |terminal: &AsyncFd<File>| Ok(rustix::io::read(terminal.get_ref(), &mut buffer)?);
+            let read =
+                |terminal: &AsyncFd<File>| Ok(rustix::io::read(terminal.get_ref(), &mut buffer)?);
             if let Ok(length) = ready.try_io(read) {
                 buffer.truncate(length?);
                 return Ok(buffer);
             }
         }
     }
+}
 
-    fn show(&self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match rustix::io::write(rustix::stdio::stdout(), bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+fn show(mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(rustix::stdio::stdout(), bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Drop for RawTerminal {

@@ -59,7 +59,10 @@ pub(super) async fn bake(
         .and_then(|log| lease.announce(&name).map(|()| log))
         .map_err(|error| failed("write a log in the store", &error))?;
     let layers = local.parent_layers(request.parent)?;
-    let scratch = local.store.scratch(&layers).map_err(|error| failed("make a folder in the store", &error))?;
+    let scratch = local
+        .store
+        .scratch(&layers)
+        .map_err(|error| failed("make a folder in the store", &error))?;
     let mut bake = Bake {
         local,
         request,
@@ -108,7 +111,10 @@ impl Bake<'_> {
     async fn check_out(&mut self, root: &RootLayers) -> Result<(), BakeError> {
         let checkouts = &self.request.checkouts;
         for checkout in checkouts {
-            self.log.phase(&format!("check out {} at {}", checkout.path, checkout.commit));
+            self.log.phase(&format!(
+                "check out {} at {}",
+                checkout.path, checkout.commit
+            ));
         }
         checkout::fetch(&self.local.git, checkouts, &self.scratch, self.limit).await?;
         let layout = self.layout(root.clone())?;
@@ -123,13 +129,21 @@ impl Bake<'_> {
         if self.layers.len() >= DEEPEST {
             let message = format!("a chain of {} snapshots is too deep", self.layers.len());
             let help = "merge some of its prebuilds";
-            return Err(BackendError::new(Class::Denied, message).with_help(help).into());
+            return Err(BackendError::new(Class::Denied, message)
+                .with_help(help)
+                .into());
         }
         let mut caches = Vec::new();
         for cache in &self.request.caches {
             let source = format!("caches/{}", cache.name);
-            self.local.store.make_cache(&source).map_err(|error| failed("make a cache in the store", &error))?;
-            caches.push(CacheMount { source, target: cache.path.clone() });
+            self.local
+                .store
+                .make_cache(&source)
+                .map_err(|error| failed("make a cache in the store", &error))?;
+            caches.push(CacheMount {
+                source,
+                target: cache.path.clone(),
+            });
         }
         Ok(Layout {
             store: self.local.store.root().to_owned(),
@@ -147,7 +161,9 @@ impl Bake<'_> {
             return Ok(());
         }
         self.log.phase(&format!("write {} files", files.len()));
-        let write = |file: &crate::backend::WorkspaceFile| (file.path.clone(), file.mode, file.content.clone());
+        let write = |file: &crate::backend::WorkspaceFile| {
+            (file.path.clone(), file.mode, file.content.clone())
+        };
         let process = Process {
             root: Root::Image,
             user: User::Dev,
@@ -164,7 +180,8 @@ impl Bake<'_> {
     async fn step(&mut self, index: usize, step: &Step, image: &Image) -> Result<(), BakeError> {
         let headline = step.command.lines().next().unwrap_or_default();
         let steps = self.request.steps.len();
-        self.log.phase(&format!("step {} of {steps}: {headline}", index + 1));
+        self.log
+            .phase(&format!("step {} of {steps}: {headline}", index + 1));
         let mut tries = 0;
         loop {
             let ending = match self.attempt(step, image).await? {
@@ -172,11 +189,30 @@ impl Bake<'_> {
                 Some(ending) if ending.success() => return Ok(()),
                 Some(ending) => StepEnding::Failed(ending),
             };
+            if self.local.store.is_full() {
+                let message = format!(
+                    "step {} {ending}, and the disk of the store is full",
+                    index + 1
+                );
+                let help = "free some room, or place the store elsewhere with --store DIR";
+                return Err(BackendError::new(Class::Full, message)
+                    .with_help(help)
+                    .into());
+            }
             tries += 1;
             if tries > step.retry {
-                return Err(BakeError::Step { index, ending, log: self.log.path().to_owned() });
+                return Err(BakeError::Step {
+                    index,
+                    ending,
+                    log: self.log.path().to_owned(),
+                });
             }
-            self.log.notice(&format!("step {} {ending}; try {} of {}", index + 1, tries + 1, step.retry + 1));
+            self.log.notice(&format!(
+                "step {} {ending}; try {} of {}",
+                index + 1,
+                tries + 1,
+                step.retry + 1
+            ));
         }
     }
 
@@ -202,7 +238,10 @@ impl Bake<'_> {
             Shell::Bash => &["bash", "-euo", "pipefail", "-c"],
             Shell::Sh => &["sh", "-eu", "-c"],
         };
-        let program = program.iter().map(|&word| word.to_owned()).chain([step.command.clone()]);
+        let program = program
+            .iter()
+            .map(|&word| word.to_owned())
+            .chain([step.command.clone()]);
         let variables = match &image.variables {
             Some(variables) => ImageVariables::Image(variables),
             None => ImageVariables::Host,
@@ -210,7 +249,10 @@ impl Bake<'_> {
         Process {
             root: Root::Image,
             user: step.user,
-            folder: Path::new("/home/dev").join(&step.folder).display().to_string(),
+            folder: Path::new("/home/dev")
+                .join(&step.folder)
+                .display()
+                .to_string(),
             environment: environment::variables(
                 variables,
                 &environment::proxies(),
@@ -236,7 +278,9 @@ impl Bake<'_> {
     async fn publish(&mut self, mut verified: Vec<String>) -> Result<Snapshot, BakeError> {
         let began = Instant::now();
         let upper = self.scratch.path("home-upper");
-        let bytes = flush(upper.clone()).await.map_err(|error| failed("flush the workspace to disk", &error))?;
+        let bytes = flush(upper.clone())
+            .await
+            .map_err(|error| failed("flush the workspace to disk", &error))?;
         verified.push("flush".to_owned());
         self.durations.publish = began.elapsed().as_secs_f64();
         let commits = self.request.checkouts.iter();
@@ -245,13 +289,20 @@ impl Bake<'_> {
             preimage: self.request.preimage.clone(),
             node: self.request.node.clone(),
             parent: self.request.parent,
-            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+            created: jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+                .to_string(),
             durations: self.durations,
             bytes,
-            commits: commits.map(|checkout| (checkout.path.clone(), checkout.commit.to_string())).collect::<BTreeMap<_, _>>(),
+            commits: commits
+                .map(|checkout| (checkout.path.clone(), checkout.commit.to_string()))
+                .collect::<BTreeMap<_, _>>(),
             verified,
         };
-        let published = self.local.store.publish(&upper, self.layers.clone(), snapshot, SANDBOX);
+        let published = self
+            .local
+            .store
+            .publish(&upper, self.layers.clone(), snapshot, SANDBOX);
         Ok(published.map_err(|error| failed("publish the snapshot", &error))?)
     }
 
@@ -273,7 +324,10 @@ async fn flush(upper: PathBuf) -> io::Result<u64> {
     let flushed = tokio::task::spawn_blocking(move || rustix::fs::syncfs(&folder));
     let counted = tokio::task::spawn_blocking(move || {
         let entries = WalkDir::new(upper).into_iter().flatten();
-        entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.blocks() * 512).sum()
+        entries
+            .filter_map(|entry| entry.metadata().ok())
+            .map(|meta| meta.blocks() * 512)
+            .sum()
     });
     flushed.await??;
     Ok(counted.await?)

@@ -38,11 +38,19 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
     };
     let session = Session::start(&layout).await?;
     let environment = request.environment.clone();
-    Ok(Running { session, scratch, variables: image.variables, environment })
+    Ok(Running {
+        session,
+        scratch,
+        variables: image.variables,
+        environment,
+    })
 }
 
 pub(super) fn not_running(sandbox: &SandboxId) -> BackendError {
-    BackendError::new(Class::Lost, format!("there is no sandbox {}, or it is busy", sandbox.0))
+    BackendError::new(
+        Class::Lost,
+        format!("there is no sandbox {}, or it is busy", sandbox.0),
+    )
 }
 
 impl Running {
@@ -70,7 +78,10 @@ impl Running {
             Stdio::Events(events) => {
                 let process = self.of(command, StdioKind::Frames);
                 let mut output = Vec::new();
-                let ending = self.session.run(process, |bytes| output.extend_from_slice(bytes)).await;
+                let ending = self
+                    .session
+                    .run(process, |bytes| output.extend_from_slice(bytes))
+                    .await;
                 for line in String::from_utf8_lossy(&output).lines() {
                     events.send(Kind::Output(line.to_owned()));
                 }
@@ -96,12 +107,19 @@ impl Running {
         environment: &Environment,
     ) -> Process {
         let shell = || vec!["bash".to_owned(), "-l".to_owned()];
-        let program = if command.command.is_empty() { shell() } else { command.command.clone() };
+        let program = if command.command.is_empty() {
+            shell()
+        } else {
+            command.command.clone()
+        };
         let image = variables.map_or(ImageVariables::Host, ImageVariables::Image);
         Process {
             root: Root::Image,
             user: User::Dev,
-            folder: std::path::Path::new("/home/dev").join(&command.folder).display().to_string(),
+            folder: std::path::Path::new("/home/dev")
+                .join(&command.folder)
+                .display()
+                .to_string(),
             environment: environment::variables(
                 image,
                 &environment::proxies(),

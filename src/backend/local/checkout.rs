@@ -55,16 +55,27 @@ pub(super) async fn fetch(
             credential: None,
             limit,
         };
-        git.fetch_commit(&fetch, &into).await.map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
+        git.fetch_commit(&fetch, &into)
+            .await
+            .map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
         let needs = git.needs(&into, &checkout.commit).await;
-        let needs = needs.map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
+        let needs =
+            needs.map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
         if needs.submodules && checkout.submodules {
             let cause = "it has submodules, which this version does not check out";
-            return Err(unfetched(checkout, cause, "leave them out with `submodules=#false`".to_owned()));
+            return Err(unfetched(
+                checkout,
+                cause,
+                "leave them out with `submodules=#false`".to_owned(),
+            ));
         }
         if needs.lfs && checkout.lfs {
             let cause = "it keeps files in LFS, which this version does not fetch";
-            return Err(unfetched(checkout, cause, "keep the pointers with `lfs=#false`".to_owned()));
+            return Err(unfetched(
+                checkout,
+                cause,
+                "keep the pointers with `lfs=#false`".to_owned(),
+            ));
         }
         Ok(())
     }))
@@ -77,7 +88,11 @@ fn unfetched(checkout: &Checkout, cause: &str, help: String) -> BakeError {
         "" => checkout.path.clone(),
         url => url.to_owned(),
     };
-    BakeError::Checkout(PinError { input, cause: cause.to_owned(), help })
+    BakeError::Checkout(PinError {
+        input,
+        cause: cause.to_owned(),
+        help,
+    })
 }
 
 /// Checks a fetched repository out.
@@ -89,7 +104,14 @@ pub(super) async fn check_out(
 ) -> Result<(), BakeError> {
     let from = format!("/run/atelier/git/{index}");
     let arguments = [checkout.path.clone(), from, checkout.commit.to_string()];
-    script(session, CHECK_OUT, &arguments, log, &format!("check out {}", checkout.path)).await
+    script(
+        session,
+        CHECK_OUT,
+        &arguments,
+        log,
+        &format!("check out {}", checkout.path),
+    )
+    .await
 }
 
 /// Checks that a repository in the workspace is whole.
@@ -99,7 +121,14 @@ pub(super) async fn verify(
     log: &mut Log,
 ) -> Result<(), BakeError> {
     let operation = format!("verify the repository {}", checkout.path);
-    script(session, VERIFY, std::slice::from_ref(&checkout.path), log, &operation).await
+    script(
+        session,
+        VERIFY,
+        std::slice::from_ref(&checkout.path),
+        log,
+        &operation,
+    )
+    .await
 }
 
 async fn script(
@@ -120,26 +149,38 @@ async fn script(
         stdio: StdioKind::Frames,
     };
     let mut said = Vec::new();
-    let ending = session.run(process, |bytes| said.extend_from_slice(bytes)).await?;
+    let ending = session
+        .run(process, |bytes| said.extend_from_slice(bytes))
+        .await?;
     if ending.success() {
         return Ok(());
     }
     log.output(&said);
     log.flush();
     let said = String::from_utf8_lossy(&said).trim().to_owned();
-    let class = if said.contains("No space left") { Class::Full } else { Class::Denied };
+    let class = if said.contains("No space left") {
+        Class::Full
+    } else {
+        Class::Denied
+    };
     Err(BackendError::new(class, format!("cannot {operation}: {said}")).into())
 }
 
 /// Git as nobody has configured it.
 fn environment() -> Vec<(String, String)> {
     let fixed = BTreeMap::from([
-        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        (
+            "PATH",
+            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        ),
         ("HOME", "/home/dev"),
         ("LC_ALL", "C"),
         ("GIT_CONFIG_NOSYSTEM", "1"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ]);
-    fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    fixed
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }

@@ -14,7 +14,14 @@ const HOST_PATH: &str = "/usr/local/go/bin";
 
 /// The caller's variables that say how to reach the network. They are not in the key.
 pub(super) const PROXIES: [&str; 8] = [
-    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
 ];
 
 /// What the image says about variables.
@@ -57,7 +64,10 @@ pub(super) fn variables(
         true => folder.clone(),
         false => format!("/home/dev/{folder}"),
     });
-    let path = folders.chain(all.get("PATH").cloned()).collect::<Vec<_>>().join(":");
+    let path = folders
+        .chain(all.get("PATH").cloned())
+        .collect::<Vec<_>>()
+        .join(":");
     all.insert("PATH".to_owned(), path);
     all.into_iter().collect()
 }
@@ -70,5 +80,7 @@ pub(super) fn proxies() -> BTreeMap<String, String> {
 
 /// Added in steps only.
 pub(super) fn of_steps() -> BTreeMap<String, String> {
-    BTreeMap::from([("CI", "true"), ("ATELIER", "1")].map(|(name, value)| (name.to_owned(), value.to_owned())))
+    BTreeMap::from(
+        [("CI", "true"), ("ATELIER", "1")].map(|(name, value)| (name.to_owned(), value.to_owned())),
+    )
 }

@@ -24,12 +24,19 @@ pub(super) struct Image {
 /// Unpacks what of an image is not in the store yet.
 pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, BackendError> {
     if let ImageLocation::Host { hidden } = &image.location {
-        return Ok(Image { root: RootLayers::Host { hidden: hidden.clone() }, variables: None });
+        return Ok(Image {
+            root: RootLayers::Host {
+                hidden: hidden.clone(),
+            },
+            variables: None,
+        });
     }
     let (store, image) = (store.clone(), image.clone());
     let unpacking = tokio::task::spawn_blocking(move || {
         let layout = match &image.location {
-            ImageLocation::Host { .. } => return Err(BackendError::new(Class::Bug, "`host` has no layers")),
+            ImageLocation::Host { .. } => {
+                return Err(BackendError::new(Class::Bug, "`host` has no layers"));
+            }
             ImageLocation::Layout(path) => Layout::open_folder(path),
             ImageLocation::Archive(path) => Layout::open_archive(path),
         };
@@ -38,9 +45,14 @@ pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, B
         let digest = Digest(image.digest.0);
         let image = layout.load(&digest).map_err(|error| unreadable(&error))?;
         let layers = unpack(&store, &layout, &image)?;
-        Ok(Image { root: RootLayers::Image(layers), variables: Some(variables(&image)) })
+        Ok(Image {
+            root: RootLayers::Image(layers),
+            variables: Some(variables(&image)),
+        })
     });
-    unpacking.await.map_err(|error| BackendError::new(Class::Bug, error.to_string()))?
+    unpacking
+        .await
+        .map_err(|error| BackendError::new(Class::Bug, error.to_string()))?
 }
 
 /// The layers in the store, lowest first.
@@ -68,8 +80,14 @@ fn unpack_one(
     below: &[String],
 ) -> Result<(), BackendError> {
     let blob = layout.blob(digest).map_err(|error| unreadable(&error))?;
-    let below: Vec<PathBuf> = below.iter().rev().map(|name| store.root().join(name)).collect();
-    let scratch = store.scratch(&[]).map_err(|error| failed("make a folder in the store", &error))?;
+    let below: Vec<PathBuf> = below
+        .iter()
+        .rev()
+        .map(|name| store.root().join(name))
+        .collect();
+    let scratch = store
+        .scratch(&[])
+        .map_err(|error| failed("make a folder in the store", &error))?;
     let into = scratch.path("layer");
     fs::create_dir(&into).map_err(|error| failed("make a folder in the store", &error))?;
     unpack_layer(blob, digest, &into, &below).map_err(|error| not_unpacked(&error))?;
@@ -94,10 +112,15 @@ fn variables(image: &oci::Image) -> BTreeMap<String, String> {
 }
 
 fn unreadable(error: &OciError) -> BackendError {
-    BackendError::new(Class::Denied, format!("cannot read the image: {error}")).with_help(error.help())
+    BackendError::new(Class::Denied, format!("cannot read the image: {error}"))
+        .with_help(error.help())
 }
 
 fn not_unpacked(error: &UnpackError) -> BackendError {
-    let class = if error.is_full() { Class::Full } else { Class::Denied };
+    let class = if error.is_full() {
+        Class::Full
+    } else {
+        Class::Denied
+    };
     BackendError::new(class, format!("cannot unpack the image: {error}"))
 }

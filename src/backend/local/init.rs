@@ -49,12 +49,13 @@ enum Report {
 /// Never returns: this is the child of a fork.
 pub(super) fn main(
     root: &Path,
+    hostname: &str,
     process: &Process,
     output: Option<PipeWriter>,
     terminal: Option<OwnedFd>,
     mut report: PipeWriter,
 ) -> ! {
-    let result = live(root, process, output, terminal);
+    let result = live(root, hostname, process, output, terminal.as_ref());
     let message = match result {
         Ok(ending) => Report::Ended(ending),
         Err(refusal) => Report::Refused(refusal),
@@ -66,7 +67,9 @@ pub(super) fn main(
 /// What the first process said before it ended; nothing means that it was killed.
 pub(super) fn read_report(mut report: PipeReader) -> Result<Ending, Refusal> {
     let mut text = Vec::new();
-    report.read_to_end(&mut text).map_err(|error| Refusal::new("read a report", error))?;
+    report
+        .read_to_end(&mut text)
+        .map_err(|error| Refusal::new("read a report", error))?;
     match serde_json::from_slice(&text) {
         Ok(Report::Ended(ending)) => Ok(ending),
         Ok(Report::Refused(refusal)) => Err(refusal),
@@ -76,13 +79,16 @@ pub(super) fn read_report(mut report: PipeReader) -> Result<Ending, Refusal> {
 
 fn live(
     root: &Path,
+    hostname: &str,
     process: &Process,
     output: Option<PipeWriter>,
-    terminal: Option<OwnedFd>,
+    terminal: Option<&OwnedFd>,
 ) -> Result<Ending, Refusal> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Refusal::new("watch the parent", error))?;
     enter(root)?;
+    rustix::system::sethostname(hostname.as_bytes())
+        .map_err(|error| Refusal::new("set the host name", error))?;
     match &process.action {
         Action::Write(files) => write_all(files),
         Action::Run(program) => {
@@ -110,21 +116,29 @@ fn start(
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
-    terminal: Option<OwnedFd>,
+    terminal: Option<&OwnedFd>,
 ) -> Result<Pid, Refusal> {
     let path = find(&program[0], &process.environment)?;
     let mut command = Command::new(&path);
-    command.args(&program[1..]).env_clear().envs(process.environment.iter().cloned());
+    command
+        .args(&program[1..])
+        .env_clear()
+        .envs(process.environment.iter().cloned());
     let copy = |fd: &OwnedFd| fd.try_clone().map(Stdio::from);
     let failed = |error| Refusal::new("duplicate a descriptor", error);
-    match (process.stdio, output, &terminal) {
+    match (process.stdio, output, terminal) {
         (StdioKind::Frames, Some(output), _) => {
             let output = OwnedFd::from(output);
-            command.stdin(Stdio::null()).stdout(copy(&output).map_err(failed)?).stderr(output);
+            command
+                .stdin(Stdio::null())
+                .stdout(copy(&output).map_err(failed)?)
+                .stderr(output);
         }
         (StdioKind::Terminal(_), _, Some(terminal)) => {
             command.stdin(copy(terminal).map_err(failed)?);
-            command.stdout(copy(terminal).map_err(failed)?).stderr(copy(terminal).map_err(failed)?);
+            command
+                .stdout(copy(terminal).map_err(failed)?)
+                .stderr(copy(terminal).map_err(failed)?);
         }
         _ => {}
     }
@@ -149,12 +163,18 @@ fn find(program: &str, environment: &[(String, String)]) -> Result<PathBuf, Refu
     if program.contains('/') {
         return Ok(PathBuf::from(program));
     }
-    let path = environment.iter().find(|(name, _)| name == "PATH").map_or("", |(_, path)| path);
+    let path = environment
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map_or("", |(_, path)| path);
     let executable = |candidate: &PathBuf| {
         fs::metadata(candidate)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    path.split(':').map(|folder| Path::new(folder).join(program)).find(executable).ok_or_else(missing)
+    path.split(':')
+        .map(|folder| Path::new(folder).join(program))
+        .find(executable)
+        .ok_or_else(missing)
 }
 
 /// Between fork and exec: a session of its own, the user, no privileges, the folder.
@@ -241,7 +261,11 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
     file.write_all(content)?;
     // The mode that was asked for, whatever the umask is.
     file.set_permissions(fs::Permissions::from_mode(mode))

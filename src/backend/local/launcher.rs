@@ -49,7 +49,9 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
     if getppid().map(Pid::as_raw_pid) != Some(parent) {
         return Ok(()); // It died before it could be watched.
     }
-    let Some(layout) = receive::<Layout>(&mut socket)? else { return Ok(()) };
+    let Some(layout) = receive::<Layout>(&mut socket)? else {
+        return Ok(());
+    };
     let mut mounts = match Mounts::prepare(layout) {
         Ok(mounts) => mounts,
         Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
@@ -57,7 +59,9 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
     send(&mut socket, Reply::Ready)?;
     while let Some(request) = receive::<Request>(&mut socket)? {
         // Anything else comes too late: the process it was for has ended.
-        let Request::Run(process) = request else { continue };
+        let Request::Run(process) = request else {
+            continue;
+        };
         let reply = match run(&mut socket, &mut mounts, &process) {
             Ok(Some(ending)) => Reply::Ended(ending),
             Ok(None) => return Ok(()),
@@ -80,7 +84,9 @@ fn run(
         StdioKind::Frames | StdioKind::Inherit => None,
     };
     let (output, child_output) = match process.stdio {
-        StdioKind::Frames => Some(io::pipe().map_err(|error| Refusal::new("make a pipe", error))?).unzip(),
+        StdioKind::Frames => {
+            Some(io::pipe().map_err(|error| Refusal::new("make a pipe", error))?).unzip()
+        }
         StdioKind::Inherit | StdioKind::Terminal(_) => (None, None),
     };
     let (report, child_report) = io::pipe().map_err(|error| Refusal::new("make a pipe", error))?;
@@ -89,14 +95,23 @@ fn run(
         sys::Fork::Parent(pid) => pid,
         sys::Fork::Child => {
             let terminal = terminal.as_mut().and_then(Terminal::take_inner_side);
-            init::main(&root, process, child_output, terminal, child_report)
+            init::main(
+                &root,
+                mounts.hostname(),
+                process,
+                child_output,
+                terminal,
+                child_report,
+            )
         }
     };
     drop((child_output, child_report));
     if let Some(terminal) = &mut terminal {
         drop(terminal.take_inner_side());
     }
-    let output = output.map(OwnedFd::from).or_else(|| terminal.map(|terminal| terminal.outer));
+    let output = output
+        .map(OwnedFd::from)
+        .or_else(|| terminal.map(|terminal| terminal.outer));
     let attended = attend(socket, pid, output.as_ref());
     // Whatever happened, nothing of the tree is left when this returns.
     kill_process(pid, Signal::KILL).ok();
@@ -105,7 +120,11 @@ fn run(
     if let Some(output) = &output {
         drain(socket, output).map_err(|error| Refusal::new("read the output", error))?;
     }
-    if here { init::read_report(report).map(Some) } else { Ok(None) }
+    if here {
+        init::read_report(report).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 /// Forwards output and requests until the process ends (`true`) or atelier goes away (`false`).
@@ -144,7 +163,9 @@ fn handle(socket: &mut UnixStream, pid: Pid, terminal: Option<&OwnedFd>) -> io::
             // A program that does not read must not stop its own end.
             rustix::io::write(terminal, &bytes).ok();
         }
-        (Some(Request::Resize(size)), Some(terminal)) => super::terminal::resize(terminal, size).unwrap_or(()),
+        (Some(Request::Resize(size)), Some(terminal)) => {
+            super::terminal::resize(terminal, size).unwrap_or(())
+        }
         (Some(_), _) => {}
     }
     Ok(true)
@@ -152,7 +173,9 @@ fn handle(socket: &mut UnixStream, pid: Pid, terminal: Option<&OwnedFd>) -> io::
 
 /// Sends what can be read now; `false` at the end of the output.
 fn forward(socket: &mut UnixStream, output: Option<&OwnedFd>) -> io::Result<bool> {
-    let Some(output) = output else { return Ok(false) };
+    let Some(output) = output else {
+        return Ok(false);
+    };
     let mut buffer = vec![0; 64 << 10];
     match rustix::io::read(output, &mut buffer) {
         Ok(0) | Err(rustix::io::Errno::IO) => Ok(false),

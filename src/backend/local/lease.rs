@@ -40,7 +40,9 @@ impl Lease {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { file }),
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(failed("take a lock in the store", &error).into()),
+                Err(TryLockError::Error(error)) => {
+                    return Err(failed("take a lock in the store", &error).into());
+                }
             }
             if leader.is_none() {
                 events.send(Kind::Waiting);
@@ -76,13 +78,25 @@ struct Following {
 
 fn follow(leader: &mut Option<Following>, lock: &mut File, store: &Store, events: &Sink) {
     let mut name = String::new();
-    lock.seek(SeekFrom::Start(0)).and_then(|_| lock.read_to_string(&mut name)).ok();
-    let following = leader.get_or_insert_with(|| Following { name: String::new(), log: None, rest: String::new() });
+    lock.seek(SeekFrom::Start(0))
+        .and_then(|_| lock.read_to_string(&mut name))
+        .ok();
+    let following = leader.get_or_insert_with(|| Following {
+        name: String::new(),
+        log: None,
+        rest: String::new(),
+    });
     if !name.is_empty() && following.name != name {
         let log = File::open(store.root().join(PathBuf::from(&name))).ok();
-        *following = Following { name, log, rest: String::new() };
+        *following = Following {
+            name,
+            log,
+            rest: String::new(),
+        };
     }
-    let Some(log) = &mut following.log else { return };
+    let Some(log) = &mut following.log else {
+        return;
+    };
     let mut bytes = Vec::new();
     log.read_to_end(&mut bytes).ok();
     following.rest.push_str(&String::from_utf8_lossy(&bytes));

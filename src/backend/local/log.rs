@@ -24,10 +24,20 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn create(path: PathBuf, events: &Sink, secrets: Vec<SecretString>) -> std::io::Result<Self> {
+    pub(super) fn create(
+        path: PathBuf,
+        events: &Sink,
+        secrets: Vec<SecretString>,
+    ) -> std::io::Result<Self> {
         let file = File::create_new(&path)?;
         events.send(Kind::Started { log: path.clone() });
-        Ok(Self { file, path, events: events.clone(), secrets, rest: Vec::new() })
+        Ok(Self {
+            file,
+            path,
+            events: events.clone(),
+            secrets,
+            rest: Vec::new(),
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -77,7 +87,10 @@ impl Log {
     }
 
     fn mask(&self, text: &str) -> String {
-        let lines = self.secrets.iter().flat_map(|secret| secret.expose_secret().lines());
+        let lines = self
+            .secrets
+            .iter()
+            .flat_map(|secret| secret.expose_secret().lines());
         lines
             .filter(|line| !line.trim().is_empty())
             .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))

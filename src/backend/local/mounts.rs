@@ -19,7 +19,9 @@ use super::protocol::{CacheMount, Layout, Refusal, Root, RootLayers};
 use super::sys;
 
 /// The machine's folders that make up the image `host`, beside /etc.
-const SYSTEM: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"];
+const SYSTEM: [&str; 8] = [
+    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt",
+];
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -60,7 +62,16 @@ impl Mounts {
         for cache in &layout.caches {
             mount_cache(&image, cache, &layout.store)?;
         }
-        Ok(Self { layout, scratch, image, tools: None })
+        Ok(Self {
+            layout,
+            scratch,
+            image,
+            tools: None,
+        })
+    }
+
+    pub(super) fn hostname(&self) -> &str {
+        &self.layout.hostname
     }
 
     /// Where a process's root is mounted.
@@ -79,14 +90,20 @@ impl Mounts {
 
 /// Mounts `layers` (lowest first) under a fresh upper folder in the scratch folder. A relative name is from the store.
 fn overlay(layers: &[String], scratch: &Path, name: &str, target: &Path) -> Mounted<()> {
-    let (upper, work) = (scratch.join(format!("{name}-upper")), scratch.join(format!("{name}-work")));
+    let (upper, work) = (
+        scratch.join(format!("{name}-upper")),
+        scratch.join(format!("{name}-work")),
+    );
     let empty = scratch.join("empty");
     for folder in [&upper, &work, &empty] {
         at("make a folder in the store", fs::create_dir_all(folder))?;
     }
     at("make a mount point", fs::create_dir_all(target))?;
     // A merged folder has the attributes of its upper one.
-    at("take over the folder's attributes", inherit(layers.last().map(Path::new), &upper))?;
+    at(
+        "take over the folder's attributes",
+        inherit(layers.last().map(Path::new), &upper),
+    )?;
     let mut lower: Vec<String> = layers.iter().rev().cloned().collect();
     if lower.is_empty() {
         lower.push(empty.display().to_string());
@@ -99,14 +116,29 @@ fn overlay(layers: &[String], scratch: &Path, name: &str, target: &Path) -> Moun
         upper.display(),
         work.display()
     );
-    let options = std::ffi::CString::new(options)
-        .map_err(|_| Refusal::new("mount an overlay", io::Error::from(io::ErrorKind::InvalidInput)))?;
-    at("mount an overlay", mount("overlay", target, "overlay", MountFlags::NODEV, options.as_c_str()))
+    let options = std::ffi::CString::new(options).map_err(|_| {
+        Refusal::new(
+            "mount an overlay",
+            io::Error::from(io::ErrorKind::InvalidInput),
+        )
+    })?;
+    at(
+        "mount an overlay",
+        mount(
+            "overlay",
+            target,
+            "overlay",
+            MountFlags::NODEV,
+            options.as_c_str(),
+        ),
+    )
 }
 
 /// Mode and owner of the top layer's folder; a workspace without a parent belongs to `dev`.
 fn inherit(top: Option<&Path>, upper: &Path) -> io::Result<()> {
-    let Some(top) = top else { return chown(upper, Some(DEV), Some(DEV)) };
+    let Some(top) = top else {
+        return chown(upper, Some(DEV), Some(DEV));
+    };
     let meta = fs::metadata(top)?;
     chown(upper, Some(meta.uid()), Some(meta.gid()))?;
     fs::set_permissions(upper, meta.permissions())
@@ -119,10 +151,17 @@ fn host_root(layout: &Layout, root: &Path, hidden: &[PathBuf]) -> Mounted<()> {
         system_folder(root, name)?;
     }
     let etc = root.join("etc");
-    overlay(&["/etc".to_owned()], Path::new(&layout.scratch), "etc", &etc)?;
+    overlay(
+        &["/etc".to_owned()],
+        Path::new(&layout.scratch),
+        "etc",
+        &etc,
+    )?;
     for path in hidden {
         // Absolute names of the machine; what is gone needs no hiding.
-        let Ok(inside) = path.strip_prefix("/etc") else { continue };
+        let Ok(inside) = path.strip_prefix("/etc") else {
+            continue;
+        };
         hide(&etc.join(inside))
             .map_err(|error| Refusal::new(format!("hide {}", path.display()), error))?;
     }
@@ -141,13 +180,25 @@ fn tools_root(root: &Path, scratch: &Path, hostname: &str) -> Mounted<()> {
     at("make a mount point", fs::create_dir_all(&target))?;
     at("show the repositories", mount_bind(&git, &target))?;
     let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID;
-    at("make the repositories read-only", mount_remount(&target, flags, c""))
+    at(
+        "make the repositories read-only",
+        mount_remount(&target, flags, c""),
+    )
 }
 
 fn empty_root(root: &Path) -> Mounted<()> {
     at("make a mount point", fs::create_dir_all(root))?;
     let options = c"mode=0755,size=64m";
-    at("mount a root", mount("tmpfs", root, "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, options))
+    at(
+        "mount a root",
+        mount(
+            "tmpfs",
+            root,
+            "tmpfs",
+            MountFlags::NODEV | MountFlags::NOSUID,
+            options,
+        ),
+    )
 }
 
 fn hide(path: &Path) -> io::Result<()> {
@@ -165,7 +216,9 @@ fn hide(path: &Path) -> io::Result<()> {
 /// Shows one folder of the machine, or the symbolic link that stands in its place.
 fn system_folder(root: &Path, name: &str) -> Mounted<()> {
     let (here, there) = (Path::new("/").join(name), root.join(name));
-    let Ok(meta) = fs::symlink_metadata(&here) else { return Ok(()) };
+    let Ok(meta) = fs::symlink_metadata(&here) else {
+        return Ok(());
+    };
     if meta.is_symlink() {
         let link = || std::os::unix::fs::symlink(fs::read_link(&here)?, &there);
         return at("link a system folder", link());
@@ -174,7 +227,10 @@ fn system_folder(root: &Path, name: &str) -> Mounted<()> {
     // Not recursive: what else the machine has mounted below stays out.
     at("show a system folder", mount_bind(&here, &there))?;
     let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID;
-    at("make a system folder read-only", mount_remount(&there, flags, c""))
+    at(
+        "make a system folder read-only",
+        mount_remount(&there, flags, c""),
+    )
 }
 
 /// /dev, /tmp, /run and the workspace in a root.
@@ -184,9 +240,18 @@ fn furnish(root: &Path, scratch: &Path) -> Mounted<()> {
     }
     devices(root)?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
-    at("mount /tmp", mount("tmpfs", root.join("tmp"), "tmpfs", flags, c"mode=1777"))?;
-    at("mount /run", mount("tmpfs", root.join("run"), "tmpfs", flags, c"mode=0755"))?;
-    at("mount /home/dev", mount_bind(scratch.join("home"), root.join(WORKSPACE)))
+    at(
+        "mount /tmp",
+        mount("tmpfs", root.join("tmp"), "tmpfs", flags, c"mode=1777"),
+    )?;
+    at(
+        "mount /run",
+        mount("tmpfs", root.join("run"), "tmpfs", flags, c"mode=0755"),
+    )?;
+    at(
+        "mount /home/dev",
+        mount_bind(scratch.join("home"), root.join(WORKSPACE)),
+    )
 }
 
 /// Makes a folder in a root, unless it is there; a symbolic link that an image has in its place is replaced.
@@ -203,18 +268,42 @@ fn folder_in(root: &Path, name: &str) -> Mounted<()> {
 fn devices(root: &Path) -> Mounted<()> {
     let dev = root.join("dev");
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-    at("mount /dev", mount("tmpfs", &dev, "tmpfs", MountFlags::NOSUID, c"mode=0755,size=64k"))?;
+    at(
+        "mount /dev",
+        mount(
+            "tmpfs",
+            &dev,
+            "tmpfs",
+            MountFlags::NOSUID,
+            c"mode=0755,size=64k",
+        ),
+    )?;
     for name in DEVICES {
         let target = dev.join(name);
         at("make a device", File::create(&target).map(drop))?;
-        at("show a device", mount_bind(Path::new("/dev").join(name), &target))?;
+        at(
+            "show a device",
+            mount_bind(Path::new("/dev").join(name), &target),
+        )?;
     }
     for folder in ["shm", "pts"] {
         at("make a folder in /dev", fs::create_dir(dev.join(folder)))?;
     }
-    at("mount /dev/shm", mount("tmpfs", dev.join("shm"), "tmpfs", flags | MountFlags::NODEV, c"mode=1777"))?;
+    at(
+        "mount /dev/shm",
+        mount(
+            "tmpfs",
+            dev.join("shm"),
+            "tmpfs",
+            flags | MountFlags::NODEV,
+            c"mode=1777",
+        ),
+    )?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
-    at("mount /dev/pts", mount("devpts", dev.join("pts"), "devpts", flags, options))?;
+    at(
+        "mount /dev/pts",
+        mount("devpts", dev.join("pts"), "devpts", flags, options),
+    )?;
     let links = [
         ("pts/ptmx", "ptmx"),
         ("/proc/self/fd", "fd"),
@@ -223,16 +312,29 @@ fn devices(root: &Path) -> Mounted<()> {
         ("/proc/self/fd/2", "stderr"),
     ];
     for (to, name) in links {
-        at("link a device", std::os::unix::fs::symlink(to, dev.join(name)))?;
+        at(
+            "link a device",
+            std::os::unix::fs::symlink(to, dev.join(name)),
+        )?;
     }
     Ok(())
 }
 
 /// Opens a path as the sandbox will see it: symbolic links are followed, but never out of the root.
 fn open_in(root: &Path, path: &str, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
-    let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let root = rustix::fs::open(
+        root,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let mode = Mode::from_raw_mode(mode);
-    Ok(openat2(&root, path, flags | OFlags::CLOEXEC, mode, ResolveFlags::IN_ROOT)?)
+    Ok(openat2(
+        &root,
+        path,
+        flags | OFlags::CLOEXEC,
+        mode,
+        ResolveFlags::IN_ROOT,
+    )?)
 }
 
 /// Shows a kept folder. Mount points are made as `dev`'s, segment by segment.
@@ -244,7 +346,8 @@ fn mount_cache(root: &Path, cache: &CacheMount, store: &Path) -> Mounted<()> {
     };
     let directory = OFlags::PATH | OFlags::DIRECTORY;
     let make = || -> io::Result<OwnedFd> {
-        let mut parent = open_in(root, "", directory, 0).or_else(|_| open_in(root, ".", directory, 0))?;
+        let mut parent =
+            open_in(root, "", directory, 0).or_else(|_| open_in(root, ".", directory, 0))?;
         let mut so_far = String::new();
         for segment in target.split('/').filter(|segment| !segment.is_empty()) {
             so_far = format!("{so_far}/{segment}");
@@ -263,7 +366,8 @@ fn mount_cache(root: &Path, cache: &CacheMount, store: &Path) -> Mounted<()> {
         }
         Ok(parent)
     };
-    let folder = make().map_err(|error| Refusal::new(format!("make the folder of cache {target}"), error))?;
+    let folder = make()
+        .map_err(|error| Refusal::new(format!("make the folder of cache {target}"), error))?;
     let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
     at("mount a cache", mount_bind(&source, name))
 }
@@ -277,9 +381,15 @@ fn identity(root: &Path, hostname: &str, keep: impl Fn(u32) -> bool) -> Mounted<
         ("passwd", accounts(&old("passwd"), PASSWD, &keep)),
         ("group", accounts(&old("group"), GROUP, &keep)),
         // The network is the machine's, and so are the names on it.
-        ("hosts", format!("{}\n127.0.1.1 {hostname}\n", hosts.trim_end())),
+        (
+            "hosts",
+            format!("{}\n127.0.1.1 {hostname}\n", hosts.trim_end()),
+        ),
         ("hostname", format!("{hostname}\n")),
-        ("resolv.conf", fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        (
+            "resolv.conf",
+            fs::read_to_string("/etc/resolv.conf").unwrap_or_default(),
+        ),
         ("machine-id", format!("{:032x}\n", super::nonce::random())),
     ];
     for (name, text) in files {
@@ -304,7 +414,9 @@ fn accounts(old: &str, ours: [&str; 3], keep: &impl Fn(u32) -> bool) -> String {
         let free = |our: &&str| name(our) != name(line) && id(our) != id(line);
         ours.iter().all(free) && id(line).is_some_and(keep)
     });
-    ours.into_iter().chain(theirs).fold(String::new(), |text, line| text + line + "\n")
+    ours.into_iter()
+        .chain(theirs)
+        .fold(String::new(), |text, line| text + line + "\n")
 }
 
 fn read_in(root: &Path, path: &str) -> String {

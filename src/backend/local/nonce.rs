@@ -17,5 +17,7 @@ pub(super) fn random() -> u128 {
 pub(super) fn name() -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let random = random();
-    (0..10).map(|index| char::from(ALPHABET[(random >> (5 * index)) as usize % 32])).collect()
+    (0..10)
+        .map(|index| char::from(ALPHABET[(random >> (5 * index)) as usize % 32]))
+        .collect()
 }

@@ -146,12 +146,17 @@ pub(super) fn body_length(head: [u8; HEAD]) -> io::Result<usize> {
     let [a, b, c, d, _] = head;
     match u32::from_le_bytes([a, b, c, d]) {
         length if length <= LIMIT => Ok(length as usize),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a frame that is too large")),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a frame that is too large",
+        )),
     }
 }
 
 fn frame(kind: u8, body: &[u8]) -> io::Result<Vec<u8>> {
-    let length = u32::try_from(body.len()).ok().filter(|length| *length <= LIMIT);
+    let length = u32::try_from(body.len())
+        .ok()
+        .filter(|length| *length <= LIMIT);
     let length = length.ok_or(io::ErrorKind::InvalidInput)?;
     let mut frame = length.to_le_bytes().to_vec();
     frame.push(kind);

@@ -36,16 +36,25 @@ impl Session {
     /// Called on the main thread: the launcher dies with the thread that started it.
     pub(super) async fn start(layout: &Layout) -> Result<Self, BackendError> {
         let (ours, theirs) = StdStream::pair().map_err(|error| broken("make a socket", error))?;
-        let launcher = spawn(&theirs.into()).map_err(|error| broken("start the launcher", error))?;
-        ours.set_nonblocking(true).map_err(|error| broken("use a socket", error))?;
+        let launcher =
+            spawn(&theirs.into()).map_err(|error| broken("start the launcher", error))?;
+        ours.set_nonblocking(true)
+            .map_err(|error| broken("use a socket", error))?;
         let ours = UnixStream::from_std(ours).map_err(|error| broken("use a socket", error))?;
         let (replies, requests) = ours.into_split();
-        let replies = Replies { from: replies, come: Vec::new() };
-        let mut session = Self { launcher, requests: Requests(requests), replies };
+        let replies = Replies {
+            from: replies,
+            come: Vec::new(),
+        };
+        let mut session = Self {
+            launcher,
+            requests: Requests(requests),
+            replies,
+        };
         session.requests.send(layout).await?;
         match session.replies.receive().await? {
             Reply::Ready => Ok(session),
-            Reply::Refused(refused) => Err(describe(refused)),
+            Reply::Refused(refused) => Err(describe(&refused)),
             Reply::Output(_) | Reply::Ended(_) => Err(broken("start a sandbox", "an odd reply")),
         }
     }
@@ -62,7 +71,7 @@ impl Session {
             match self.replies.receive().await? {
                 Reply::Output(bytes) => output(&bytes),
                 Reply::Ended(ending) => return Ok(ending),
-                Reply::Refused(refused) => return Err(describe(refused)),
+                Reply::Refused(refused) => return Err(describe(&refused)),
                 Reply::Ready => return Err(broken("run a process", "an odd reply")),
             }
         }
@@ -71,7 +80,10 @@ impl Session {
     /// Ends the process that runs, if one does, and reads on until it is gone.
     pub(super) async fn kill(&mut self) -> Result<(), BackendError> {
         self.requests.send(&Request::Kill).await?;
-        while !matches!(self.replies.receive().await?, Reply::Ended(_) | Reply::Refused(_)) {}
+        while !matches!(
+            self.replies.receive().await?,
+            Reply::Ended(_) | Reply::Refused(_)
+        ) {}
         Ok(())
     }
 
@@ -85,9 +97,15 @@ impl Session {
 }
 
 impl Requests {
-    pub(super) async fn send(&mut self, message: &impl serde::Serialize) -> Result<(), BackendError> {
+    pub(super) async fn send(
+        &mut self,
+        message: &impl serde::Serialize,
+    ) -> Result<(), BackendError> {
         let frame = encode_request(message).map_err(|error| broken("encode a request", error))?;
-        self.0.write_all(&frame).await.map_err(|error| broken("talk to the launcher", error))
+        self.0
+            .write_all(&frame)
+            .await
+            .map_err(|error| broken("talk to the launcher", error))
     }
 }
 
@@ -110,7 +128,9 @@ impl Replies {
 
 /// Takes the first frame out of `come`, if it is whole.
 fn take_frame(come: &mut Vec<u8>) -> std::io::Result<Option<Reply>> {
-    let Some(head) = come.first_chunk::<HEAD>().copied() else { return Ok(None) };
+    let Some(head) = come.first_chunk::<HEAD>().copied() else {
+        return Ok(None);
+    };
     let end = HEAD + body_length(head)?;
     if come.len() < end {
         return Ok(None);
@@ -139,7 +159,7 @@ fn broken(operation: &str, error: impl std::fmt::Display) -> BackendError {
 }
 
 /// What a refusal means for the caller.
-pub(super) fn describe(refused: Refusal) -> BackendError {
+pub(super) fn describe(refused: &Refusal) -> BackendError {
     use rustix::io::Errno;
     let errno = refused.errno.map(Errno::from_raw_os_error);
     let message = format!("cannot {}: {}", refused.operation, refused.cause);

@@ -10,6 +10,7 @@
 //! logs/, targets/   logs of bakes, and which was each target's last
 //! caches/<name>     folders kept between bakes
 //! trash/            what is being deleted
+//! *.json, *.config  what is remembered of the machine, and may be lost
 //! ```
 
 use std::collections::BTreeSet;
@@ -32,10 +33,16 @@ use crate::node::ContentKey;
 /// The store's version and how its layers are to be mounted.
 const FORMAT: &str = "atelier store 1, layers ovl-userxattr-1\n";
 
-const FOLDERS: [&str; 9] = ["s", "l", "i", "w", "locks", "logs", "targets", "caches", "trash"];
+const FOLDERS: [&str; 9] = [
+    "s", "l", "i", "w", "locks", "logs", "targets", "caches", "trash",
+];
 
 /// How long a command may be held up by deleting.
 const PROMPT: Duration = Duration::from_millis(200);
+
+/// With less than that left, whatever fails fails for lack of room. Bytes, and inodes.
+const ROOM: u64 = 1 << 20;
+const INODES: u64 = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Store {
@@ -65,13 +72,18 @@ pub(super) struct Scratch {
 impl Store {
     /// Opens the store at `root`, and makes it if there is none.
     pub(super) fn open(root: &Path) -> Result<Self, BackendError> {
-        let store = Self { root: root.to_owned() };
+        let store = Self {
+            root: root.to_owned(),
+        };
         store.prepare().map_err(|error| unusable(root, &error))?;
         match fs::read_to_string(root.join("format")) {
             Ok(format) if format == FORMAT => Ok(store),
             Ok(_) => Err(BackendError::new(
                 Class::Denied,
-                format!("the store {} has another format than this version's", root.display()),
+                format!(
+                    "the store {} has another format than this version's",
+                    root.display()
+                ),
             )
             .with_help("use the version that made it, or another folder with --store DIR")),
             Err(error) => Err(unusable(root, &error)),
@@ -90,7 +102,10 @@ impl Store {
             return Err(io::Error::other("the folder is not empty, and no store"));
         }
         // Files of other users are in it: nobody else may look.
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.root)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.root)?;
         for folder in FOLDERS {
             fs::create_dir_all(self.root.join(folder))?;
         }
@@ -103,7 +118,9 @@ impl Store {
 
     /// Writes a file that is there as a whole or not at all, also after a power cut.
     pub(super) fn write_whole(&self, name: &Path, content: &[u8]) -> io::Result<()> {
-        let temporary = self.root.join(format!("{}.{}", name.display(), nonce::name()));
+        let temporary = self
+            .root
+            .join(format!("{}.{}", name.display(), nonce::name()));
         let written = || {
             let mut file = File::create_new(&temporary)?;
             file.write_all(content)?;
@@ -131,12 +148,16 @@ impl Store {
         };
         let record: Record = serde_json::from_slice(&text)
             .map_err(|error| format!("its record is damaged: {error}"))?;
-        let same = record.snapshot.key == key
-            && key::key_of_preimage(&record.snapshot.preimage) == key;
+        let same =
+            record.snapshot.key == key && key::key_of_preimage(&record.snapshot.preimage) == key;
         if !same {
             return Err("its record is another key's".to_owned());
         }
-        match record.layers.iter().find(|layer| !self.root.join(layer).is_dir()) {
+        match record
+            .layers
+            .iter()
+            .find(|layer| !self.root.join(layer).is_dir())
+        {
             Some(layer) => Err(format!("its layer {layer} is gone")),
             None => Ok(Some(record)),
         }
@@ -147,7 +168,9 @@ impl Store {
         let mut records = Vec::new();
         for entry in fs::read_dir(self.root.join("s"))? {
             let name = entry?.file_name();
-            let key = name.to_str().and_then(|name| name.strip_suffix(".json")?.parse().ok());
+            let key = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(".json")?.parse().ok());
             let record = key.and_then(|key| self.record(key).ok()?);
             records.extend(record);
         }
@@ -172,14 +195,22 @@ impl Store {
         fs::rename(upper, self.root.join(&layer))?;
         sync_folder(&self.root.join("l"))?;
         layers.push(layer);
-        let record = Record { snapshot, layers, sandbox: sandbox.to_owned() };
+        let record = Record {
+            snapshot,
+            layers,
+            sandbox: sandbox.to_owned(),
+        };
         let name = record_name(record.snapshot.key);
         self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
         Ok(record.snapshot)
     }
 
     fn publishing(&self) -> io::Result<File> {
-        File::options().create(true).truncate(false).write(true).open(self.root.join("locks/publish"))
+        File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.root.join("locks/publish"))
     }
 
     /// Takes a snapshot's record away; its layers stay for as long as something uses them.
@@ -198,6 +229,12 @@ impl Store {
         std::os::unix::fs::chown(&folder, Some(DEV), Some(DEV))
     }
 
+    /// Whether the store's disk has no room, or no inode, left.
+    pub(super) fn is_full(&self) -> bool {
+        rustix::fs::statvfs(&self.root)
+            .is_ok_and(|disk| disk.f_bavail * disk.f_frsize < ROOM || disk.f_favail < INODES)
+    }
+
     /// A fresh folder for a bake or a sandbox that will read `layers`.
     pub(super) fn scratch(&self, layers: &[String]) -> io::Result<Scratch> {
         let name = format!("w/{}", nonce::name());
@@ -208,7 +245,11 @@ impl Store {
         lock.lock()?;
         fs::write(making.join("layers"), layers.join("\n"))?;
         fs::rename(&making, self.root.join(&name))?;
-        Ok(Scratch { store: self.clone(), name, _lock: lock })
+        Ok(Scratch {
+            store: self.clone(),
+            name,
+            _lock: lock,
+        })
     }
 
     /// Moves what nobody uses into the trash and empties it; returns how many things that were.
@@ -268,7 +309,9 @@ impl Store {
     /// Deletes what is in the trash, for so long at most; the rest is for the next time.
     pub(super) fn empty_trash(&self, limit: Duration) {
         let began = Instant::now();
-        let trash = WalkDir::new(self.root.join("trash")).min_depth(1).contents_first(true);
+        let trash = WalkDir::new(self.root.join("trash"))
+            .min_depth(1)
+            .contents_first(true);
         for entry in trash.into_iter().flatten() {
             // Another process may be deleting the same.
             match entry.file_type().is_dir() {
@@ -309,7 +352,7 @@ fn is_abandoned(scratch: &Path) -> bool {
         // Its maker holds the lock before it takes the name, which takes no time.
         _ => fs::metadata(scratch)
             .and_then(|meta| meta.modified())
-            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age > Duration::from_secs(60))),
+            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age > Duration::from_mins(1))),
     }
 }
 

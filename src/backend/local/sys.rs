@@ -1,5 +1,8 @@
 //! The few calls that Rust cannot check. `unsafe` lives here and nowhere else.
-#![expect(unsafe_code, reason = "raw clone, inherited descriptors and code between fork and exec")]
+#![expect(
+    unsafe_code,
+    reason = "raw clone, inherited descriptors and code between fork and exec"
+)]
 
 use std::fs::File;
 use std::io;

@@ -25,7 +25,10 @@ impl Terminal {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let inner = ioctl_tiocgptpeer(&outer, flags).map_err(refused)?;
         resize(&outer, size).map_err(refused)?;
-        Ok(Self { outer, inner: Some(inner) })
+        Ok(Self {
+            outer,
+            inner: Some(inner),
+        })
     }
 
     /// The side that the process gets; nobody else may keep it open.
@@ -35,7 +38,11 @@ impl Terminal {
 }
 
 pub(super) fn resize(terminal: &OwnedFd, size: WindowSize) -> rustix::io::Result<()> {
-    let size =
-        Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     tcsetwinsize(terminal, size)
 }

@@ -122,3 +122,6 @@ impl From<Fault> for UnpackError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,11 @@ use crate::backend::{BackendError, Class, Ending};
 use crate::event::{Kind, Sink};
 
 /// Runs `text`: commands of the forms below, joined by ` && `. Anything else is refused, rather than ignored.
-pub(super) async fn run(text: &str, files: &mut Files, events: &Sink) -> Result<Ending, BackendError> {
+pub(super) async fn run(
+    text: &str,
+    files: &mut Files,
+    events: &Sink,
+) -> Result<Ending, BackendError> {
     for command in text.split(" && ") {
         let words: Vec<&str> = command.split(' ').collect();
         let ending = match words.as_slice() {
@@ -39,7 +43,9 @@ pub(super) async fn run(text: &str, files: &mut Files, events: &Sink) -> Result<
 }
 
 fn show(content: Option<&Vec<u8>>, events: &Sink) -> Ending {
-    let Some(content) = content else { return Ending::Exited(1) };
+    let Some(content) = content else {
+        return Ending::Exited(1);
+    };
     for line in String::from_utf8_lossy(content).lines() {
         events.send(Kind::Output(line.to_owned()));
     }

@@ -342,6 +342,18 @@ impl<'a> Building<'a> {
 
     /// Gives whiteouts and folders what they have been waiting for.
     pub(super) fn finish(mut self) -> Result<Unpacked, UnpackError> {
+        let top = PathBuf::new();
+        if !self.folders.contains_key(&top) {
+            let below = self.below.first().map(|layer| place::look(layer, &top));
+            let attributes = match below
+                .transpose()
+                .map_err(UnpackError::write("look below at", &top))?
+            {
+                Some(Some(Found::Folder(stat))) => Attributes::of_stat(&stat),
+                _ => Attributes::plain_folder(),
+            };
+            self.folders.insert(top, attributes);
+        }
         for hidden in std::mem::take(&mut self.whiteouts) {
             match self.look(&hidden)? {
                 // The layer takes away what was there and puts something of its own in its place.

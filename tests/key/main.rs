@@ -1,0 +1,13 @@
+//! Keys: golden vectors, what must and must not change a key, and the properties of the encoding.
+#![cfg(test)]
+
+mod fields;
+mod nodes;
+mod pinning;
+mod properties;
+mod reference;
+mod table;
+mod vectors;
+
+#[path = "../support/python.rs"]
+mod python;
