@@ -302,6 +302,34 @@ fn as_much_of_one_thing_as_fits() {
     }
 }
 
+/// As deep as it may be, with what makes a parser go back at every level.
+#[test]
+fn as_deep_as_it_may_be() {
+    for (before, inside, after) in [
+        ("a {\n", "", "x\n/-b { /-c { d; }\n }\n }\n"),
+        ("a {\n/-b { /-c { d; }\n }\n", "", "}\n"),
+        ("a {\n", "", "} /-{ /-c { d; }\n }\n"),
+        ("a /-b /-{ c { d; }\n } {\n", "", "}\n"),
+        ("a {\n", "(", "}\n"),
+        ("a {\n", "= 1", "}\n"),
+        ("a {\n", "(x", "x\n}\n"),
+        ("a {\n(", "x", ")\n}\n"),
+        ("a x=\\\n{\n", "b", "}\n"),
+        ("a \"\"\"\n\"\"\" {\n", "b", "; / }\n"),
+    ] {
+        let block = format!("{}{inside}{}", before.repeat(15), after.repeat(15));
+        let many = block.repeat((60 << 10) / block.len());
+        assert!(codes(block).len() < 100, "{before:?} {inside:?} {after:?}");
+        assert!(codes(many).len() < 2000, "{before:?} {inside:?} {after:?}");
+        let dashed = format!(
+            "/-z {{ {}{inside}{} }}",
+            before.repeat(14),
+            after.repeat(14)
+        );
+        assert!(codes(dashed).len() < 100, "{before:?} {inside:?} {after:?}");
+    }
+}
+
 #[test]
 fn a_comment_full_of_stars() {
     let stars = format!("from host\n/*{}*/\n", "*".repeat(60_000));

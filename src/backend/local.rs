@@ -8,7 +8,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::backend::{
     Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Ending, Exec, Presence,
@@ -174,7 +173,7 @@ impl Backend for Local {
             .map_err(|error| failed("sweep the store", &error))?;
         let store = self.store.clone();
         // Goes on beside the work for as long as there is work.
-        std::thread::spawn(move || store.empty_trash(Duration::MAX));
+        std::thread::spawn(move || store.empty_trash());
         Ok(swept)
     }
 }

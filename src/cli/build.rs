@@ -140,7 +140,12 @@ impl Planned<'_> {
                 ),
             })
             .collect();
-        self.backend.sweep().await?;
+        if work
+            .iter()
+            .any(|work| matches!(work.action, Action::Bake(_)))
+        {
+            self.backend.sweep().await?;
+        }
         let cancel = Cancel::new();
         let (to, events) = unbounded_channel();
         let realised = async {

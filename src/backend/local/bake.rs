@@ -59,10 +59,7 @@ pub(super) async fn bake(
         .and_then(|log| lease.announce(&name).map(|()| log))
         .map_err(|error| failed("write a log in the store", &error))?;
     let layers = local.parent_layers(request.parent)?;
-    let scratch = local
-        .store
-        .scratch(&layers)
-        .map_err(|error| failed("make a folder in the store", &error))?;
+    let scratch = local.store.scratch(&layers)?;
     let mut bake = Bake {
         local,
         request,

@@ -8,7 +8,7 @@ use atelier_lang::graph::User;
 use super::environment::{self, ImageVariables};
 use super::protocol::{Action, Layout, Process, Root, StdioKind};
 use super::session::Session;
-use super::store::{Scratch, failed};
+use super::store::Scratch;
 use super::{Local, attach, image};
 use crate::backend::{
     BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio,
@@ -26,8 +26,7 @@ pub(super) struct Running {
 pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Running, BackendError> {
     let layers = local.parent_layers(Some(request.key))?;
     let image = image::ready(&local.store, &request.image).await?;
-    let scratch = local.store.scratch(&layers);
-    let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
+    let scratch = local.store.scratch(&layers)?;
     let layout = Layout {
         store: local.store.root().to_owned(),
         scratch: scratch.name().to_owned(),

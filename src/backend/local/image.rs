@@ -85,9 +85,7 @@ fn unpack_one(
         .rev()
         .map(|name| store.root().join(name))
         .collect();
-    let scratch = store
-        .scratch(&[])
-        .map_err(|error| failed("make a folder in the store", &error))?;
+    let scratch = store.scratch(&[])?;
     let into = scratch.path("layer");
     fs::create_dir(&into).map_err(|error| failed("make a folder in the store", &error))?;
     unpack_layer(blob, digest, &into, &below).map_err(|error| not_unpacked(&error))?;

@@ -153,11 +153,7 @@ impl Store {
         if !same {
             return Err("its record is another key's".to_owned());
         }
-        match record
-            .layers
-            .iter()
-            .find(|layer| !self.root.join(layer).is_dir())
-        {
+        match self.missing(&record.layers) {
             Some(layer) => Err(format!("its layer {layer} is gone")),
             None => Ok(Some(record)),
         }
@@ -165,19 +161,28 @@ impl Store {
 
     /// All whole records, oldest first.
     pub(super) fn records(&self) -> io::Result<Vec<Record>> {
-        let mut records = Vec::new();
-        for entry in fs::read_dir(self.root.join("s"))? {
-            let name = entry?.file_name();
-            let key = name
-                .to_str()
-                .and_then(|name| name.strip_suffix(".json")?.parse().ok());
-            let record = key.and_then(|key| self.record(key).ok()?);
-            records.extend(record);
-        }
+        let records = self
+            .keys()?
+            .into_iter()
+            .filter_map(|key| self.record(key).ok()?);
+        let mut records: Vec<Record> = records.collect();
         records.sort_by(|a, b| {
             (&a.snapshot.created, a.snapshot.key).cmp(&(&b.snapshot.created, b.snapshot.key))
         });
         Ok(records)
+    }
+
+    /// The keys that have a record, whole or not.
+    fn keys(&self) -> io::Result<Vec<ContentKey>> {
+        let mut keys = Vec::new();
+        for entry in fs::read_dir(self.root.join("s"))? {
+            let name = entry?.file_name();
+            let key: Option<ContentKey> = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(".json")?.parse().ok());
+            keys.extend(key);
+        }
+        Ok(keys)
     }
 
     /// Publishes a layer that lies in a scratch folder: first the data, then, in one rename, the record.
@@ -236,7 +241,21 @@ impl Store {
     }
 
     /// A fresh folder for a bake or a sandbox that will read `layers`.
-    pub(super) fn scratch(&self, layers: &[String]) -> io::Result<Scratch> {
+    pub(super) fn scratch(&self, layers: &[String]) -> Result<Scratch, BackendError> {
+        let scratch = self.make_scratch(layers);
+        let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
+        // From here on no sweep takes a layer that is named; one may have done so a moment ago.
+        match self.missing(layers) {
+            Some(layer) => Err(BackendError::new(Class::Lost, format!("{layer} is gone"))),
+            None => Ok(scratch),
+        }
+    }
+
+    fn missing<'a>(&self, layers: &'a [String]) -> Option<&'a String> {
+        layers.iter().find(|layer| !self.root.join(layer).is_dir())
+    }
+
+    fn make_scratch(&self, layers: &[String]) -> io::Result<Scratch> {
         let name = format!("w/{}", nonce::name());
         // Under another name until the lock is held, so that no sweep takes it.
         let making = self.root.join(format!("{name}.new"));
@@ -261,10 +280,13 @@ impl Store {
         }
         let publishing = self.publishing()?;
         if publishing.try_lock().is_ok() {
-            let unused = self.unused_layers()?;
-            swept += unused.len();
-            for layer in unused {
-                self.discard(&self.root.join(layer))?;
+            let unused = self
+                .unused_layers()?
+                .into_iter()
+                .chain(self.unfinished_records()?);
+            for path in unused {
+                self.discard(&path)?;
+                swept += 1;
             }
         }
         Ok(swept)
@@ -281,11 +303,25 @@ impl Store {
         Ok(abandoned)
     }
 
+    /// What a publisher that was killed had begun to write. Only while nobody publishes.
+    fn unfinished_records(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(self.root.join("s"))?;
+        let paths = entries
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<Vec<PathBuf>>>()?;
+        let finished = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+        Ok(paths.into_iter().filter(|path| !finished(path)).collect())
+    }
+
     /// Layers that no record and no scratch folder names. Only while nobody publishes.
-    fn unused_layers(&self) -> io::Result<Vec<String>> {
+    fn unused_layers(&self) -> io::Result<Vec<PathBuf>> {
         let mut used: BTreeSet<String> = BTreeSet::new();
-        for record in self.records()? {
-            used.extend(record.layers);
+        for key in self.keys()? {
+            match self.record(key) {
+                Ok(record) => used.extend(record.into_iter().flat_map(|record| record.layers)),
+                // Who knows what it named, and whether it can be read the next time.
+                Err(_) => return Ok(Vec::new()),
+            }
         }
         for entry in fs::read_dir(self.root.join("w"))? {
             let layers = fs::read_to_string(entry?.path().join("layers")).unwrap_or_default();
@@ -295,32 +331,26 @@ impl Store {
         for entry in fs::read_dir(self.root.join("l"))? {
             let layer = format!("l/{}", entry?.file_name().display());
             if !used.contains(&layer) {
-                unused.push(layer);
+                unused.push(self.root.join(layer));
             }
         }
         Ok(unused)
     }
 
-    /// Takes a folder out of use at once; deleting it may take long.
-    fn discard(&self, folder: &Path) -> io::Result<()> {
-        fs::rename(folder, self.root.join("trash").join(nonce::name()))
+    /// Takes a folder or a file out of use at once, and returns where it lies now; deleting it may take long.
+    fn discard(&self, path: &Path) -> io::Result<PathBuf> {
+        let trash = self.root.join("trash").join(nonce::name());
+        fs::rename(path, &trash).map(|()| trash)
     }
 
-    /// Deletes what is in the trash, for so long at most; the rest is for the next time.
-    pub(super) fn empty_trash(&self, limit: Duration) {
-        let began = Instant::now();
-        let trash = WalkDir::new(self.root.join("trash"))
-            .min_depth(1)
-            .contents_first(true);
-        for entry in trash.into_iter().flatten() {
-            // Another process may be deleting the same.
-            match entry.file_type().is_dir() {
-                true => fs::remove_dir(entry.path()).ok(),
-                false => fs::remove_file(entry.path()).ok(),
-            };
-            if began.elapsed() > limit {
-                return;
-            }
+    /// Deletes what is in the trash; what cannot be deleted is left for the next time.
+    pub(super) fn empty_trash(&self) {
+        for entry in fs::read_dir(self.root.join("trash"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            delete(&entry.path(), Duration::MAX);
         }
     }
 }
@@ -339,8 +369,27 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Whatever fails here, the next sweep takes: the lock is gone with this value.
-        if self.store.discard(&self.path("")).is_ok() {
-            self.store.empty_trash(PROMPT);
+        if let Ok(trash) = self.store.discard(&self.path("")) {
+            delete(&trash, PROMPT);
+        }
+    }
+}
+
+/// Deletes a folder and what is in it, or as much of it as the time allows.
+fn delete(folder: &Path, limit: Duration) {
+    let began = Instant::now();
+    for entry in WalkDir::new(folder)
+        .contents_first(true)
+        .into_iter()
+        .flatten()
+    {
+        // Another process may be deleting the same.
+        match entry.file_type().is_dir() {
+            true => fs::remove_dir(entry.path()).ok(),
+            false => fs::remove_file(entry.path()).ok(),
+        };
+        if began.elapsed() > limit {
+            return;
         }
     }
 }
