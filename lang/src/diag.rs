@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::secret;
 use crate::span::Span;
 
 /// A stable code: `A` and four digits. Never reused for another meaning.
@@ -34,7 +35,7 @@ pub struct Label {
     pub text: String,
 }
 
-/// Replaces the text at `span`.
+/// Replaces the text at `span`. The replacement may repeat a secret that the file holds: it is for the file, not for logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub span: Span,
@@ -108,6 +109,16 @@ impl Diagnostic {
             }),
             ..self
         }
+    }
+
+    /// The same finding as it may be shown. Only the edit keeps what it must write.
+    pub(crate) fn masked(mut self) -> Self {
+        self.message = secret::masked(&self.message);
+        self.help = self.help.map(|help| secret::masked(&help));
+        for label in &mut self.labels {
+            label.text = secret::masked(&label.text);
+        }
+        self
     }
 
     pub fn is_error(&self) -> bool {

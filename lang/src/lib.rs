@@ -47,13 +47,8 @@ pub fn evaluate(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<Graph>)
     let graph = graph(world, inputs, &mut sources, &mut found);
     found.sort_by_key(Diagnostic::position);
     let value = graph.filter(|_| !found.iter().any(Diagnostic::is_error));
-    (
-        sources,
-        Outcome {
-            value,
-            diagnostics: found,
-        },
-    )
+    let diagnostics = found.into_iter().map(Diagnostic::masked).collect();
+    (sources, Outcome { value, diagnostics })
 }
 
 fn graph(

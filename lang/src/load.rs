@@ -160,21 +160,12 @@ fn without_comments(text: &str, tokens: &[Token]) -> String {
     quiet
 }
 
-/// The text as it may be shown, of the same length: what looks like a secret is starred out, and no character gives
-/// orders to a terminal.
+/// The text as it may be shown, of the same length: without secrets, and without what gives orders to a terminal.
 fn presentable(text: &str) -> String {
-    let mut hidden = vec![false; text.len()];
-    for range in secret::hidden(text) {
-        hidden[range].fill(true);
-    }
     let mut shown = String::with_capacity(text.len());
-    for (at, character) in text.char_indices() {
+    for character in secret::masked(text).chars() {
         let length = character.len_utf8();
-        if is_newline(character) {
-            shown.push(character);
-        } else if hidden[at] {
-            shown.extend((0..length).map(|_| '*'));
-        } else if !limits::is_forbidden(character) {
+        if !limits::is_forbidden(character) {
             shown.push(character);
         } else if length == '\u{fffd}'.len_utf8() {
             shown.push('\u{fffd}');

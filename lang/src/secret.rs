@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::lex::is_newline;
+
 /// A token's issuer, how it starts, and what must follow.
 struct Token {
     kind: &'static str,
@@ -67,8 +69,25 @@ pub(crate) fn first(text: &str) -> Option<(Range<usize>, &'static str)> {
         .min_by_key(|(range, _)| range.start)
 }
 
+/// The text with what must not be shown starred out, byte for byte; line ends stay.
+pub(crate) fn masked(text: &str) -> String {
+    let mut is_hidden = vec![false; text.len()];
+    for range in hidden(text) {
+        is_hidden[range].fill(true);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        if is_hidden[at] && !is_newline(character) {
+            shown.extend((0..character.len_utf8()).map(|_| '*'));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// Everything in `text` that must not be shown: tokens, who stands before the `@` of a URL, and passwords.
-pub(crate) fn hidden(text: &str) -> Vec<Range<usize>> {
+fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<_> = tokens(text).into_iter().map(|(range, _)| range).collect();
     for (start, scheme) in text.match_indices("://") {
         let start = start + scheme.len();

@@ -10,12 +10,6 @@ pub fn normal_form(url: &str) -> Option<String> {
     normalise(url).ok()
 }
 
-/// The normalised form of a URL that a repository on disk has as its origin; `None` if there is none. Credentials must
-/// have been taken out.
-pub fn normalised(url: &str) -> Option<String> {
-    normalise(url).ok()
-}
-
 /// Where a clone of a normalised URL lands unless `path=` says otherwise; `None` if the URL does not tell.
 pub fn default_path(normalised: &str) -> Option<&str> {
     let (_, last) = normalised.rsplit_once('/')?;

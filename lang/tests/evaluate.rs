@@ -9,6 +9,7 @@ use std::time::Duration;
 use atelier_lang::graph::{
     Base, Content, Folder, Graph, ImageRef, Node, NodeId, Reference, RepoSource, Shell, User,
 };
+use atelier_lang::span::FileId;
 use support::evaluate_bytes;
 
 fn graph(text: &str) -> Graph {
@@ -271,4 +272,22 @@ fn spans_point_at_what_was_written() {
 fn a_file_is_relative_to_the_one_that_names_it() {
     let (_, outcome) = evaluate_bytes(b"from host\nfile a from=\"./x/../../up\"");
     assert_eq!(outcome.diagnostics[0].code.to_string(), "A0404");
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    for text in [
+        "from host\nrepo https://user:hunter2@github.com/a/b",
+        "from host\nrepo user:hunter2@github.com/a/b",
+        "from host\nrepo \"user:hunter2@github.com/a/b\"",
+        "from host\n// https://hunter2@github.com\nrepo \"https://u:hunter2@github.com/a/b\" banch=x",
+    ] {
+        let (sources, outcome) = evaluate_bytes(text.as_bytes());
+        assert!(!outcome.diagnostics.is_empty());
+        assert!(!sources.text(FileId(0)).contains("hunter2"));
+        for diagnostic in &outcome.diagnostics {
+            let rendered = format!("{:?}", atelier_lang::render::render(diagnostic, &sources));
+            assert!(!rendered.contains("hunter2"), "{rendered}");
+        }
+    }
 }

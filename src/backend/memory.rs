@@ -2,6 +2,7 @@
 //! and runs only the handful of shell commands that [`command`] knows.
 
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,10 +34,18 @@ struct State {
     snapshots: BTreeMap<ContentKey, (Snapshot, Files)>,
     /// Records whose data was taken away.
     lost: BTreeSet<ContentKey>,
-    baking: BTreeSet<ContentKey>,
+    baking: BTreeMap<ContentKey, Baking>,
     sandboxes: BTreeMap<SandboxId, Files>,
     /// How many sandboxes and snapshots there have been, for names and times.
     count: u64,
+}
+
+/// A bake under way.
+#[derive(Default)]
+struct Baking {
+    printed: Vec<String>,
+    /// Who waits for it, and sees what it prints.
+    followers: Vec<Sink>,
 }
 
 impl Memory {
@@ -53,10 +62,13 @@ impl Memory {
     ) -> Result<Lease<'_>, BakeError> {
         loop {
             let ended = self.ended.notified();
-            if self.state.borrow_mut().baking.insert(key) {
-                return Ok(Lease { memory: self, key });
+            match self.state.borrow_mut().baking.entry(key) {
+                Entry::Vacant(free) => {
+                    free.insert(Baking::default());
+                    return Ok(Lease { memory: self, key });
+                }
+                Entry::Occupied(mut taken) => taken.get_mut().follow(events),
             }
-            events.send(Kind::Waiting);
             tokio::select! {
                 () = ended => {}
                 () = cancel.cancelled() => return Err(BakeError::Cancelled),
@@ -75,7 +87,12 @@ impl Memory {
         }
     }
 
-    async fn work(&self, request: &BakeRequest, events: &Sink) -> Result<Files, BakeError> {
+    async fn work(
+        &self,
+        request: &BakeRequest,
+        lease: &Lease<'_>,
+        events: &Sink,
+    ) -> Result<Files, BakeError> {
         let mut files = match request.parent {
             Some(parent) => self.files_of(parent)?,
             None => Files::new(),
@@ -84,7 +101,8 @@ impl Memory {
             files.insert(file.path.clone(), file.content.clone());
         }
         for (index, step) in request.steps.iter().enumerate() {
-            let run = command::run(&step.command, &mut files, events);
+            let print = |line| lease.print(line, events);
+            let run = command::run(&step.command, &mut files, &print);
             let ending = match tokio::time::timeout(step.timeout, run).await {
                 Err(_) => StepEnding::TimedOut(step.timeout),
                 Ok(ending) => match ending? {
@@ -109,7 +127,11 @@ impl Memory {
             preimage: request.preimage.clone(),
             node: request.node.clone(),
             parent: request.parent,
-            created: format!("1970-01-01T00:00:{:02}.000Z", state.count),
+            created: format!(
+                "1970-01-01T00:{:02}:{:02}.000Z",
+                state.count / 60,
+                state.count % 60
+            ),
             durations: Durations::default(),
             bytes: files.values().map(|content| content.len() as u64).sum(),
             commits: BTreeMap::new(),
@@ -127,6 +149,30 @@ impl Memory {
 struct Lease<'a> {
     memory: &'a Memory,
     key: ContentKey,
+}
+
+impl Baking {
+    fn follow(&mut self, events: &Sink) {
+        events.send(Kind::Waiting);
+        for line in &self.printed {
+            events.send(Kind::Output(line.clone()));
+        }
+        self.followers.push(events.clone());
+    }
+}
+
+impl Lease<'_> {
+    /// One line of output, for who bakes and for who follows.
+    fn print(&self, line: String, events: &Sink) {
+        let mut state = self.memory.state.borrow_mut();
+        let Some(baking) = state.baking.get_mut(&self.key) else {
+            return;
+        };
+        for listener in baking.followers.iter().chain([events]) {
+            listener.send(Kind::Output(line.clone()));
+        }
+        baking.printed.push(line);
+    }
 }
 
 impl Drop for Lease<'_> {
@@ -160,7 +206,7 @@ impl Backend for Memory {
         if key::key_of_preimage(&request.preimage) != request.key || !request.checkouts.is_empty() {
             return Err(BackendError::new(Class::Bug, "a request that no planner makes").into());
         }
-        let _lease = self.lease(request.key, events, cancel).await?;
+        let lease = self.lease(request.key, events, cancel).await?;
         let present = self.probe(&[request.key]).await?.pop();
         if let (false, Some(Presence::Present(snapshot))) = (request.force, present) {
             return Ok(Baked::Found(snapshot));
@@ -170,7 +216,7 @@ impl Backend for Memory {
         });
         let limit = request.resources.timeout;
         let files = tokio::select! {
-            files = tokio::time::timeout(limit, self.work(request, events)) => {
+            files = tokio::time::timeout(limit, self.work(request, &lease, events)) => {
                 files.map_err(|_| BakeError::Timeout { limit, log: PathBuf::new() })??
             }
             () = cancel.cancelled() => return Err(BakeError::Cancelled),
@@ -217,10 +263,11 @@ impl Backend for Memory {
             Stdio::Events(events) => events.clone(),
             Stdio::Inherit => Sink::new("", nobody),
         };
+        let print = |line| events.send(Kind::Output(line));
         // `sh -c COMMAND` is the one form that both backends understand.
         let ending = match exec.command.as_slice() {
             [sh, flag, text] if sh == "sh" && flag == "-c" => {
-                command::run(text, &mut files, &events).await
+                command::run(text, &mut files, &print).await
             }
             _ => Err(BackendError::new(Class::Bug, "only `sh -c` runs in memory")),
         };

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use atelier_lang::graph::{Reference, RepoSource};
+use atelier_lang::url::{default_path, normal_form};
 
 use super::{PinError, PinnedRepo, RepoInput, RepoLocation};
 use crate::git::{GitError, OnDisk, Problem, Refs, Revision, is_valid_ref};
@@ -53,7 +54,7 @@ fn remote(url: &str, reference: String, commit: ObjectId) -> PinnedRepo {
         url: url.to_owned(),
         reference,
         commit,
-        default_path: last_segment(url),
+        default_path: default_path(url).map(str::to_owned),
         location: RepoLocation::Url(url.to_owned()),
         notice: None,
     }
@@ -93,73 +94,40 @@ pub(super) fn pin_disk(
     })
 }
 
-/// The URL of an origin without its login, by the language's rules for URLs in a file; `None` where no https URL is
-/// certain to mean the same.
+/// The URL of an origin without its login; `None` where no https URL is certain to mean the same.
 fn https_form(origin: &str) -> Option<String> {
-    let (authority, path) = match origin.split_once("://") {
-        // `host:path`. A colon after a slash makes a path of this machine, and so does none at all.
-        None => {
-            let (authority, path) = origin.split_once(':')?;
-            (authority.strip_prefix("git@").unwrap_or(authority), path)
-        }
-        Some((scheme, rest)) => {
+    let bare = match origin.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => {
             let (authority, path) = rest.split_once('/')?;
-            (https_authority(scheme, authority)?, path)
+            let host = authority
+                .rsplit_once('@')
+                .map_or(authority, |(_, host)| host);
+            format!("https://{host}/{path}")
         }
+        Some(_) => origin.to_owned(),
+        None if is_scp_form(origin) => origin.to_owned(),
+        // A path of this machine. A bare host, too, is a path to git.
+        None => return None,
     };
-    let path = path.trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    let is_dirty = |c: char| c.is_whitespace() || c.is_control() || "?#\\".contains(c);
-    let is_fine = is_host(authority)
-        && path.is_ascii()
-        && !path.contains(is_dirty)
-        && !path
-            .split('/')
-            .any(|segment| matches!(segment, "" | "." | ".."));
-    is_fine.then(|| format!("https://{}/{path}", authority.to_ascii_lowercase()))
+    normal_form(&bare).filter(|url| url.starts_with("https://"))
 }
 
-/// The host, and the port unless it is the usual one. No https port is certain to belong to a port of ssh, and no path
-/// to a user other than git.
-fn https_authority<'a>(scheme: &str, authority: &'a str) -> Option<&'a str> {
-    if scheme.eq_ignore_ascii_case("https") {
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
-        return Some(host.strip_suffix(":443").unwrap_or(host));
-    }
-    let host = authority.strip_prefix("git@").unwrap_or(authority);
-    let host = host.strip_suffix(":22").unwrap_or(host);
-    (scheme.eq_ignore_ascii_case("ssh") && !host.contains(':')).then_some(host)
+/// `host:path`, as git tells it from a path: no slash before the first colon.
+fn is_scp_form(origin: &str) -> bool {
+    origin
+        .split_once(':')
+        .is_some_and(|(host, _)| !host.contains('/'))
 }
 
-/// A host name of at least two labels, and perhaps a port.
-fn is_host(authority: &str) -> bool {
-    let (host, port) = authority.split_once(':').unwrap_or((authority, "1"));
-    let is_label = |label: &str| {
-        let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        !label.is_empty()
-            && label.chars().all(is_inner)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    let is_port = (1..=5).contains(&port.len())
-        && port.bytes().all(|byte| byte.is_ascii_digit())
-        && !port.starts_with('0');
-    host.contains('.') && host.len() < 254 && host.split('.').all(is_label) && is_port
-}
-
-/// The name that a clone of `url` gets; `None` if that is no name.
-fn last_segment(url: &str) -> Option<String> {
-    let trimmed = url.trim_end_matches('/');
-    let trimmed = trimmed
+/// The name that a clone of `source`, a URL or a path, gets; `None` if that is no name.
+fn last_segment(source: &str) -> Option<String> {
+    let trimmed = source.trim_end_matches('/');
+    let stripped = trimmed
         .strip_suffix("/.git")
-        .or_else(|| trimmed.strip_suffix(".git"))
-        .unwrap_or(trimmed);
-    let name = trimmed.rsplit(['/', ':']).next().unwrap_or(trimmed);
-    let is_name =
-        !matches!(name, "" | "." | "..") && !name.contains(|c: char| c.is_control() || c == '\\');
-    is_name.then(|| name.to_owned())
+        .or_else(|| trimmed.strip_suffix(".git"));
+    let stripped = stripped.unwrap_or(trimmed);
+    let name = stripped.rsplit(['/', ':']).next().unwrap_or(stripped);
+    default_path(&format!("/{name}")).map(str::to_owned)
 }
 
 /// Where a path in the file leads.

@@ -38,7 +38,15 @@ impl Lease {
         let mut leader: Option<Following> = None;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Self { file }),
+                Ok(()) => {
+                    // What was printed since the last look; then the name that a killed holder left is no more.
+                    if let Some(leader) = &mut leader {
+                        leader.pass_on(events);
+                    }
+                    file.set_len(0)
+                        .map_err(|error| failed("take a lock in the store", &error))?;
+                    return Ok(Self { file });
+                }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => {
                     return Err(failed("take a lock in the store", &error).into());
@@ -70,10 +78,27 @@ impl Drop for Lease {
 }
 
 /// A log that somebody else writes.
+#[derive(Default)]
 struct Following {
     name: String,
     log: Option<File>,
-    rest: String,
+    /// The line that is not finished yet.
+    rest: Vec<u8>,
+}
+
+impl Following {
+    /// Sends on the lines that have come since the last call.
+    fn pass_on(&mut self, events: &Sink) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        log.read_to_end(&mut self.rest).ok();
+        while let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line[..end]).into_owned();
+            events.send(Kind::Output(line));
+        }
+    }
 }
 
 fn follow(leader: &mut Option<Following>, lock: &mut File, store: &Store, events: &Sink) {
@@ -81,27 +106,15 @@ fn follow(leader: &mut Option<Following>, lock: &mut File, store: &Store, events
     lock.seek(SeekFrom::Start(0))
         .and_then(|_| lock.read_to_string(&mut name))
         .ok();
-    let following = leader.get_or_insert_with(|| Following {
-        name: String::new(),
-        log: None,
-        rest: String::new(),
-    });
+    let following = leader.get_or_insert_default();
+    following.pass_on(events);
     if !name.is_empty() && following.name != name {
         let log = File::open(store.root().join(PathBuf::from(&name))).ok();
         *following = Following {
             name,
             log,
-            rest: String::new(),
+            ..Following::default()
         };
-    }
-    let Some(log) = &mut following.log else {
-        return;
-    };
-    let mut bytes = Vec::new();
-    log.read_to_end(&mut bytes).ok();
-    following.rest.push_str(&String::from_utf8_lossy(&bytes));
-    while let Some((line, rest)) = following.rest.split_once('\n') {
-        events.send(Kind::Output(line.to_owned()));
-        following.rest = rest.to_owned();
+        following.pass_on(events);
     }
 }

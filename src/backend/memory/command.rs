@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use super::Files;
 use crate::backend::{BackendError, Class, Ending};
-use crate::event::{Kind, Sink};
 
 /// Runs `text`: commands of the forms below, joined by ` && `. Anything else is refused, rather than ignored.
 pub(super) async fn run(
     text: &str,
     files: &mut Files,
-    events: &Sink,
+    print: &dyn Fn(String),
 ) -> Result<Ending, BackendError> {
     for command in text.split(" && ") {
         let words: Vec<&str> = command.split(' ').collect();
@@ -23,14 +22,14 @@ pub(super) async fn run(
                 Ending::Exited(0)
             }
             ["echo", word] => {
-                events.send(Kind::Output((*word).to_owned()));
+                print((*word).to_owned());
                 Ending::Exited(0)
             }
             ["echo", word, ">", path] => {
                 files.insert((*path).to_owned(), format!("{word}\n").into_bytes());
                 Ending::Exited(0)
             }
-            ["cat", path] => show(files.get(*path), events),
+            ["cat", path] => show(files.get(*path), print),
             ["rm", path] => removed(files.remove(*path).is_some()),
             ["test", "-e", path] => removed(files.contains_key(*path)),
             _ => return Err(unknown(command)),
@@ -42,12 +41,12 @@ pub(super) async fn run(
     Ok(Ending::Exited(0))
 }
 
-fn show(content: Option<&Vec<u8>>, events: &Sink) -> Ending {
+fn show(content: Option<&Vec<u8>>, print: &dyn Fn(String)) -> Ending {
     let Some(content) = content else {
         return Ending::Exited(1);
     };
     for line in String::from_utf8_lossy(content).lines() {
-        events.send(Kind::Output(line.to_owned()));
+        print(line.to_owned());
     }
     Ending::Exited(0)
 }
