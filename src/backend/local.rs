@@ -85,6 +85,14 @@ fn lost(key: ContentKey, cause: &str) -> BackendError {
     )
 }
 
+impl Drop for Local {
+    fn drop(&mut self) {
+        // Sandboxes that are still there go first, and into the trash.
+        self.sandboxes.get_mut().clear();
+        self.store.reap();
+    }
+}
+
 /// A sandbox that is busy. It goes back to its place also when the wait for it is given up.
 struct Lent<'a> {
     local: &'a Local,
@@ -171,9 +179,7 @@ impl Backend for Local {
             .store
             .sweep()
             .map_err(|error| failed("sweep the store", &error))?;
-        let store = self.store.clone();
-        // Goes on beside the work for as long as there is work.
-        std::thread::spawn(move || store.empty_trash());
+        self.store.reap();
         Ok(swept)
     }
 }

@@ -16,6 +16,13 @@ use crate::resolve::RepoLocation;
 mod layout;
 use layout::{PIN, REMOTE};
 
+/// Between the tries to fetch from a server that is overloaded.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
+
 /// What to fetch: a commit, and what the clone should look like.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetch<'a> {
@@ -52,10 +59,7 @@ impl Git {
         // Its path goes into `GIT_DIR` of calls that start elsewhere.
         let into = &std::path::absolute(into).map_err(at(into))?;
         layout::create(into, fetch.commit.format()).map_err(at(into))?;
-        match self
-            .fetch_exact(fetch, fetch.location, into, deadline)
-            .await
-        {
+        match self.fetch_patiently(fetch, into, deadline).await {
             Err(Problem::RefusesCommit) => self.fetch_around(fetch, into, deadline).await?,
             done => done?,
         }
@@ -64,6 +68,28 @@ impl Git {
             self.check_depth(fetch, into, deadline).await?;
         }
         layout::finish(into, fetch).map_err(at(into))
+    }
+
+    /// Asks an overloaded server again, a few times.
+    async fn fetch_patiently(
+        &self,
+        fetch: &Fetch<'_>,
+        into: &Path,
+        deadline: Instant,
+    ) -> Result<(), Problem> {
+        for pause in PAUSES {
+            match self
+                .fetch_exact(fetch, fetch.location, into, deadline)
+                .await
+            {
+                Err(problem) if problem.is_passing() && Instant::now() + pause < deadline => {
+                    tokio::time::sleep(pause).await;
+                }
+                done => return done,
+            }
+        }
+        self.fetch_exact(fetch, fetch.location, into, deadline)
+            .await
     }
 
     /// Asks for the commit by its id.

@@ -32,11 +32,11 @@ pub(super) fn diagnose(stderr: &str, with_login: bool) -> Problem {
     {
         return Problem::NotFound;
     }
-    if has("certificate") || has("SSL peer") {
-        return Problem::Certificate(essence(stderr));
-    }
     if CONNECTION.iter().any(|text| has(text)) {
         return Problem::Unreachable(essence(stderr));
+    }
+    if CERTIFICATE.iter().any(|text| has(text)) {
+        return Problem::Certificate(essence(stderr));
     }
     if has("shallow update not allowed") || has("attempt to fetch/clone from a shallow repository")
     {
@@ -46,7 +46,14 @@ pub(super) fn diagnose(stderr: &str, with_login: bool) -> Problem {
         // Servers that serve any commit say so of one that they do not have.
         return Problem::CommitGone(rest.chars().take_while(char::is_ascii_hexdigit).collect());
     }
-    if REFUSAL.iter().any(|text| has(text)) {
+    if let Some((_, name)) = stderr.split_once("couldn't find remote ref ") {
+        return Problem::NoSuchReference(essence(name.lines().next().unwrap_or_default()));
+    }
+    // What JGit says.
+    let is_invalid = stderr
+        .lines()
+        .any(|line| line.contains("want ") && line.ends_with(" not valid"));
+    if is_invalid || REFUSAL.iter().any(|text| has(text)) {
         return Problem::RefusesCommit;
     }
     Problem::Other(essence(stderr))
@@ -67,11 +74,17 @@ const CONNECTION: &[&str] = &[
     "unexpected disconnect",
 ];
 
+const CERTIFICATE: &[&str] = &[
+    "SSL certificate problem",
+    "SSL: no alternative certificate",
+    "certificate verification failed",
+    "certificate verify failed",
+    "certificate subject name",
+];
+
 /// How servers and clients of various ages say that a commit cannot be asked for by its id alone.
 const REFUSAL: &[&str] = &[
     "Server does not allow request for unadvertised object",
-    // JGit: `want 0123… not valid`.
-    " not valid",
     "does not support shallow",
     "dumb http transport does not support",
 ];
@@ -166,6 +179,22 @@ mod tests {
         assert!(matches!(diagnose(prompt, true), Problem::LoginRefused));
         let refused = "fatal: unable to access 'http://127.0.0.1:1/a/': Failed to connect to 127.0.0.1 port 1";
         assert!(matches!(diagnose(refused, false), Problem::Unreachable(_)));
+    }
+
+    #[test]
+    fn the_name_of_a_repository_is_no_message() {
+        let text = "fatal: unable to access 'https://h/certificate/': Could not resolve host: h";
+        assert!(matches!(diagnose(text, false), Problem::Unreachable(_)));
+        let text = "fatal: unable to access 'https://h/a/': server certificate verification failed. CAfile: none";
+        assert!(matches!(diagnose(text, false), Problem::Certificate(_)));
+        let text = "fatal: couldn't find remote ref refs/heads/x\n";
+        assert!(
+            matches!(diagnose(text, false), Problem::NoSuchReference(name) if name == "refs/heads/x")
+        );
+        let text = "fatal: remote error: want 0123 not valid";
+        assert!(matches!(diagnose(text, false), Problem::RefusesCommit));
+        let text = "fatal: remote error: upload-pack: not our ref 0123";
+        assert!(matches!(diagnose(text, false), Problem::CommitGone(id) if id == "0123"));
     }
 
     #[test]

@@ -142,6 +142,11 @@ mod tests {
             "Package: a\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1\n\n";
         fs::write(root.path().join("var/lib/dpkg/status"), status).unwrap();
         fs::write(root.path().join("usr/local/bin/tool"), "x").unwrap();
+        // Whatever the umask is.
+        for path in ["etc", "etc/ssh", "etc/ssl", "etc/os-release"] {
+            let permissions = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(root.path().join(path), permissions).unwrap();
+        }
         let host = Host {
             root: root.path().to_owned(),
             memory: root.path().join("host.json"),

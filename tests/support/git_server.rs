@@ -26,6 +26,10 @@ pub(crate) enum Manner {
         user: String,
         password: String,
     },
+    /// Sends clients to another server.
+    Redirect {
+        to: String,
+    },
     /// Knows only the first protocol, in which a commit cannot be asked for unless a ref is at it.
     Old,
 }
@@ -34,6 +38,7 @@ struct State {
     root: PathBuf,
     manner: Manner,
     requests: Vec<String>,
+    logins: Vec<String>,
 }
 
 pub(crate) struct GitServer {
@@ -50,6 +55,7 @@ impl GitServer {
             root: root.to_owned(),
             manner: Manner::Serve,
             requests: Vec::new(),
+            logins: Vec::new(),
         };
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
@@ -78,6 +84,13 @@ impl GitServer {
     }
 }
 
+impl GitServer {
+    /// What clients have sent to log in.
+    pub(crate) fn logins(&self) -> Vec<String> {
+        self.state.lock().unwrap().logins.clone()
+    }
+}
+
 struct Request {
     method: String,
     path: String,
@@ -96,6 +109,9 @@ fn answer(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         state
             .requests
             .push(format!("{} {}", request.method, request.path));
+        state
+            .logins
+            .extend(request.headers.get("authorization").cloned());
         let manner = state.manner.clone();
         if let Manner::Fail { times, .. } = &mut state.manner {
             *times = times.saturating_sub(1);
@@ -110,6 +126,11 @@ fn answer(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
                 "HTTP/1.1 {status} no\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             )
         }
+        Manner::Redirect { to } => write!(
+            stream,
+            "HTTP/1.1 302 there\r\nLocation: {to}{}?{}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            request.path, request.query
+        ),
         Manner::Hang => {
             thread::sleep(Duration::from_mins(1));
             Ok(())

@@ -20,15 +20,21 @@ use super::mounts::Mounts;
 use super::protocol::{
     HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
 };
-use super::sys;
 use super::terminal::Terminal;
+use super::{store, sys};
 use crate::backend::Ending;
 
-/// The hidden first argument that makes this program a launcher.
+/// The hidden first argument that makes this program a launcher, or what empties a store's trash.
 pub const ARGUMENT: &str = "__sandbox";
 
 /// Runs as a launcher: `arguments` are the socket's number and the parent's process id.
 pub fn main(arguments: &[String]) -> ExitCode {
+    if arguments == [store::REAP] {
+        return match store::empty_trash() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
     match numbers(arguments).map(|(socket, parent)| serve(socket, parent)) {
         Some(Ok(())) => ExitCode::SUCCESS,
         Some(Err(_)) | None => ExitCode::FAILURE,

@@ -27,6 +27,9 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 const WORKSPACE: &str = "home/dev";
 
+/// A tmpfs in the scratch folder: mount points and what is small need no disk, and no deleting.
+const MEMORY: &str = "memory";
+
 pub(super) struct Mounts {
     layout: Layout,
     scratch: PathBuf,
@@ -46,18 +49,28 @@ impl Mounts {
         at("enter the store", std::env::set_current_dir(&layout.store))?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
         let scratch = PathBuf::from(&layout.scratch);
-        let home = scratch.join("home");
-        overlay(&layout.workspace, &scratch, "home", &home)?;
-        // Everything below is used by absolute name: the root will be another one.
-        let scratch = layout.store.join(scratch);
-        let image = scratch.join("root");
+        let memory = scratch.join(MEMORY);
+        at("make a folder in the store", fs::create_dir(&memory))?;
+        at(
+            "mount a tmpfs",
+            mount("tmpfs", &memory, "tmpfs", MountFlags::NODEV, c"mode=0755"),
+        )?;
+        overlay(
+            &layout.workspace,
+            &scratch.join("home"),
+            &memory.join("home"),
+        )?;
+        let image = memory.join("root");
         match &layout.root {
             RootLayers::Host { hidden } => host_root(&layout, &image, hidden)?,
             RootLayers::Image(layers) => {
-                overlay(layers, Path::new(&layout.scratch), "root", &image)?;
+                overlay(layers, &scratch.join("root"), &image)?;
                 identity(&image, &layout.hostname, |uid| uid != DEV)?;
             }
         }
+        // From here on by absolute name: whoever enters a root has left the store.
+        let scratch = layout.store.join(scratch);
+        let image = layout.store.join(image);
         furnish(&image, &scratch)?;
         for cache in &layout.caches {
             mount_cache(&image, cache, &layout.store)?;
@@ -80,7 +93,7 @@ impl Mounts {
             (Root::Image, _) => Ok(self.image.clone()),
             (Root::Tools, Some(tools)) => Ok(tools.clone()),
             (Root::Tools, None) => {
-                let tools = self.scratch.join("tools");
+                let tools = self.scratch.join(MEMORY).join("tools");
                 tools_root(&tools, &self.scratch, &self.layout.hostname)?;
                 Ok(self.tools.insert(tools).clone())
             }
@@ -88,33 +101,29 @@ impl Mounts {
     }
 }
 
-/// Mounts `layers` (lowest first) under a fresh upper folder in the scratch folder. A relative name is from the store.
-fn overlay(layers: &[String], scratch: &Path, name: &str, target: &Path) -> Mounted<()> {
-    let (upper, work) = (
-        scratch.join(format!("{name}-upper")),
-        scratch.join(format!("{name}-work")),
-    );
-    let empty = scratch.join("empty");
-    for folder in [&upper, &work, &empty] {
-        at("make a folder in the store", fs::create_dir_all(folder))?;
+/// Mounts `layers` (lowest first) with two fresh folders beside each other, `NAME-upper` and `NAME-work`. A relative name
+/// is from the store.
+fn overlay(layers: &[String], name: &Path, target: &Path) -> Mounted<()> {
+    let [upper, work] = ["upper", "work"].map(|half| format!("{}-{half}", name.display()));
+    for folder in [&upper, &work] {
+        at("make a folder in the store", fs::create_dir(folder))?;
     }
     at("make a mount point", fs::create_dir_all(target))?;
     // A merged folder has the attributes of its upper one.
     at(
         "take over the folder's attributes",
-        inherit(layers.last().map(Path::new), &upper),
+        inherit(layers.last().map(Path::new), Path::new(&upper)),
     )?;
     let mut lower: Vec<String> = layers.iter().rev().cloned().collect();
     if lower.is_empty() {
-        lower.push(empty.display().to_string());
+        // There is no overlay of nothing: of an empty folder, then. The mount will hide it.
+        lower.push(target.display().to_string());
     }
     // `userxattr` makes one format for root and for users; `volatile` leaves flushing to who publishes. Every mount
     // of a layer, ever, must use the first, or deleted files come back.
     let options = format!(
-        "userxattr,volatile,lowerdir={},upperdir={},workdir={}",
+        "userxattr,volatile,lowerdir={},upperdir={upper},workdir={work}",
         lower.join(":"),
-        upper.display(),
-        work.display()
     );
     let options = std::ffi::CString::new(options).map_err(|_| {
         Refusal::new(
@@ -151,12 +160,8 @@ fn host_root(layout: &Layout, root: &Path, hidden: &[PathBuf]) -> Mounted<()> {
         system_folder(root, name)?;
     }
     let etc = root.join("etc");
-    overlay(
-        &["/etc".to_owned()],
-        Path::new(&layout.scratch),
-        "etc",
-        &etc,
-    )?;
+    let changes = Path::new(&layout.scratch).join(MEMORY).join("etc");
+    overlay(&["/etc".to_owned()], &changes, &etc)?;
     for path in hidden {
         // Absolute names of the machine; what is gone needs no hiding.
         let Ok(inside) = path.strip_prefix("/etc") else {
@@ -250,7 +255,7 @@ fn furnish(root: &Path, scratch: &Path) -> Mounted<()> {
     )?;
     at(
         "mount /home/dev",
-        mount_bind(scratch.join("home"), root.join(WORKSPACE)),
+        mount_bind(scratch.join(MEMORY).join("home"), root.join(WORKSPACE)),
     )
 }
 

@@ -17,15 +17,16 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use walkdir::WalkDir;
 
 use super::init::DEV;
-use super::nonce;
+use super::{launcher, nonce};
 use crate::backend::{BackendError, Class, Presence, Snapshot};
 use crate::key;
 use crate::node::ContentKey;
@@ -37,8 +38,8 @@ const FOLDERS: [&str; 9] = [
     "s", "l", "i", "w", "locks", "logs", "targets", "caches", "trash",
 ];
 
-/// How long a command may be held up by deleting.
-const PROMPT: Duration = Duration::from_millis(200);
+/// The second hidden argument of a process that empties the trash of the store it starts in.
+pub(super) const REAP: &str = "reap";
 
 /// With less than that left, whatever fails fails for lack of room. Bytes, and inodes.
 const ROOM: u64 = 1 << 20;
@@ -337,20 +338,26 @@ impl Store {
         Ok(unused)
     }
 
-    /// Takes a folder or a file out of use at once, and returns where it lies now; deleting it may take long.
-    fn discard(&self, path: &Path) -> io::Result<PathBuf> {
-        let trash = self.root.join("trash").join(nonce::name());
-        fs::rename(path, &trash).map(|()| trash)
+    /// Takes a folder or a file out of use at once; see [`Self::reap`].
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        fs::rename(path, self.root.join("trash").join(nonce::name()))
     }
 
-    /// Deletes what is in the trash; what cannot be deleted is left for the next time.
-    pub(super) fn empty_trash(&self) {
-        for entry in fs::read_dir(self.root.join("trash"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            delete(&entry.path(), Duration::MAX);
+    /// Starts a process that empties the trash, if there is anything in it: deleting can take longer than all else, and
+    /// nobody has to wait for it.
+    pub(super) fn reap(&self) {
+        let trash = fs::read_dir(self.root.join("trash"));
+        if trash.is_ok_and(|mut trash| trash.next().is_some()) {
+            let reaper = Command::new("/proc/self/exe")
+                .args([launcher::ARGUMENT, REAP])
+                .current_dir(&self.root)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .process_group(0)
+                .spawn();
+            // Without it the trash waits for the next time.
+            reaper.ok();
         }
     }
 }
@@ -369,27 +376,26 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Whatever fails here, the next sweep takes: the lock is gone with this value.
-        if let Ok(trash) = self.store.discard(&self.path("")) {
-            delete(&trash, PROMPT);
-        }
+        self.store.discard(&self.path("")).ok();
     }
 }
 
-/// Deletes a folder and what is in it, or as much of it as the time allows.
-fn delete(folder: &Path, limit: Duration) {
-    let began = Instant::now();
-    for entry in WalkDir::new(folder)
-        .contents_first(true)
-        .into_iter()
-        .flatten()
-    {
-        // Another process may be deleting the same.
-        match entry.file_type().is_dir() {
-            true => fs::remove_dir(entry.path()).ok(),
-            false => fs::remove_file(entry.path()).ok(),
-        };
-        if began.elapsed() > limit {
-            return;
+/// Empties the trash of the store that is the current folder, until there is none. One process at a time does it.
+pub(super) fn empty_trash() -> io::Result<()> {
+    let lock = File::create("locks/reap")?;
+    if lock.try_lock().is_err() {
+        return Ok(());
+    }
+    loop {
+        let entries = fs::read_dir("trash")?.collect::<io::Result<Vec<_>>>()?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for entry in entries {
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
         }
     }
 }

@@ -218,6 +218,7 @@ impl<'a> Building<'a> {
         Ok(path)
     }
 
+    /// Removes what is at `path`, whose parent was found last and stays as it is.
     fn clear(&mut self, path: &Path, there: Option<&Found>) -> Result<(), UnpackError> {
         let whole = self.into.join(path);
         let cleared = match there {
@@ -230,7 +231,6 @@ impl<'a> Building<'a> {
             path: path.to_owned(),
             source,
         })?;
-        self.last = None;
         self.folders.retain(|folder, _| !folder.starts_with(path));
         self.opaque.retain(|folder| !folder.starts_with(path));
         self.whiteouts

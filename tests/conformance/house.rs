@@ -1,0 +1,309 @@
+//! The backends under test, and short words for what the laws do with them.
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio as Pipe};
+use std::time::Duration;
+
+use atelier::backend::local::Local;
+use atelier::backend::memory::Memory;
+use atelier::backend::{
+    Backend, BakeError, BakeRequest, Baked, Cancel, Ending, Environment, Exec, Presence, SandboxId,
+    SandboxRequest, Snapshot, Stdio,
+};
+use atelier::event::{Event, Kind, Sink};
+use atelier::node::ContentKey;
+use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::processes::{is_running, wait_until};
+use crate::requests::request;
+
+/// The hidden argument with which this program bakes until it is killed.
+pub(crate) const CRASH: &str = "__crash";
+
+/// A backend with an empty store.
+pub(crate) trait House {
+    type Backend: Backend;
+
+    fn backend(&self) -> &Self::Backend;
+
+    /// The same store as another process sees it.
+    fn other(&self) -> &Self::Backend;
+
+    /// Takes a snapshot's data away and leaves its record.
+    fn lose(&self, key: ContentKey);
+
+    /// Ends a bake half-way, as a power cut would.
+    async fn crash(&self);
+
+    /// What is in the store that no snapshot and no sandbox needs.
+    fn litter(&self) -> Vec<String>;
+}
+
+pub(crate) struct InMemory(Memory);
+
+impl InMemory {
+    pub(crate) fn new() -> Self {
+        Self(Memory::default())
+    }
+}
+
+impl House for InMemory {
+    type Backend = Memory;
+
+    fn backend(&self) -> &Memory {
+        &self.0
+    }
+
+    fn other(&self) -> &Memory {
+        &self.0
+    }
+
+    fn lose(&self, key: ContentKey) {
+        self.0.lose(key);
+    }
+
+    async fn crash(&self) {
+        let request = request("crash", None, &["echo started && sleep 60"]);
+        let mut caller = Caller::new();
+        let cancel = Cancel::new();
+        let bake = self.0.bake(&request, &caller.sink, &cancel);
+        tokio::select! {
+            _ = bake => panic!("it ended"),
+            () = caller.events.until("started") => {}
+        }
+    }
+
+    fn litter(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The embedded backend.
+pub(crate) struct OnDisk {
+    store: TempDir,
+    one: Local,
+    other: Local,
+}
+
+impl OnDisk {
+    pub(crate) fn new() -> Self {
+        let store = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let open = || Local::open(&store.path().join("store")).unwrap();
+        let (one, other) = (open(), open());
+        Self { store, one, other }
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.store.path().join("store")
+    }
+
+    fn layers(&self) -> Vec<String> {
+        let records = names(&self.root().join("s"));
+        records
+            .iter()
+            .flat_map(|name| layers_of(&self.root().join("s").join(name)))
+            .collect()
+    }
+}
+
+impl House for OnDisk {
+    type Backend = Local;
+
+    fn backend(&self) -> &Local {
+        &self.one
+    }
+
+    fn other(&self) -> &Local {
+        &self.other
+    }
+
+    fn lose(&self, key: ContentKey) {
+        let record = self.root().join(format!("s/{}.json", key.to_hex()));
+        let layer = layers_of(&record).pop().unwrap();
+        std::fs::remove_dir_all(self.root().join(layer)).unwrap();
+    }
+
+    async fn crash(&self) {
+        let marker = crate::processes::marker();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .arg(CRASH)
+            .arg(self.root())
+            .arg(&marker)
+            .stderr(Pipe::null())
+            .spawn()
+            .unwrap();
+        // The step's own command line, and not only the one of its caller.
+        wait_until("the step to run", || {
+            is_running(&format!("sleep\0{marker}"))
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait_until("the sandbox to end with its caller", || {
+            !is_running(&marker)
+        });
+    }
+
+    fn litter(&self) -> Vec<String> {
+        let used = self.layers();
+        let layers = names(&self.root().join("l"))
+            .into_iter()
+            .map(|name| format!("l/{name}"));
+        let scratch = names(&self.root().join("w"))
+            .into_iter()
+            .map(|name| format!("w/{name}"));
+        layers
+            .filter(|layer| !used.contains(layer))
+            .chain(scratch)
+            .collect()
+    }
+}
+
+/// What this program does with [`CRASH`].
+pub(crate) async fn bake_for_ever(store: &str, marker: &str) -> ExitCode {
+    let local = Local::open(Path::new(store)).unwrap();
+    let step = format!("echo half > f && sleep {marker}");
+    bake(&local, &request("crash", None, &[&step]))
+        .await
+        .unwrap();
+    ExitCode::FAILURE
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+fn layers_of(record: &Path) -> Vec<String> {
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+    serde_json::from_value(record["layers"].clone()).unwrap()
+}
+
+/// Somebody who listens to a bake.
+pub(crate) struct Caller {
+    pub(crate) sink: Sink,
+    pub(crate) events: Heard,
+}
+
+pub(crate) struct Heard(UnboundedReceiver<Event>);
+
+impl Caller {
+    pub(crate) fn new() -> Self {
+        let (to, events) = unbounded_channel();
+        Self {
+            sink: Sink::new("node", to),
+            events: Heard(events),
+        }
+    }
+}
+
+impl Heard {
+    /// Waits for a line of output.
+    pub(crate) async fn until(&mut self, line: &str) {
+        let wanted = Kind::Output(line.to_owned());
+        let heard = async {
+            while let Some(event) = self.0.recv().await {
+                if event.kind == wanted {
+                    return;
+                }
+            }
+            panic!("the bake ended without printing {line}");
+        };
+        tokio::time::timeout(Duration::from_secs(30), heard)
+            .await
+            .expect("a line in time");
+    }
+
+    /// The lines of output that have come and were not taken yet, without the log's own headlines.
+    pub(crate) fn output(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Ok(event) = self.0.try_recv() {
+            if let Kind::Output(line) = event.kind {
+                lines.push(line);
+            }
+        }
+        lines.retain(|line| !line.starts_with("==> ") && !line.starts_with("--> "));
+        lines
+    }
+}
+
+pub(crate) async fn bake(
+    backend: &impl Backend,
+    request: &BakeRequest,
+) -> Result<Baked, BakeError> {
+    backend
+        .bake(request, &Caller::new().sink, &Cancel::new())
+        .await
+}
+
+/// Bakes what is not there yet.
+pub(crate) async fn publish(backend: &impl Backend, request: &BakeRequest) -> Snapshot {
+    match bake(backend, request).await.unwrap() {
+        Baked::Published(snapshot) => *snapshot,
+        Baked::Found(_) => panic!("{} was there", request.node),
+    }
+}
+
+pub(crate) async fn presence(backend: &impl Backend, key: ContentKey) -> Presence {
+    backend.probe(&[key]).await.unwrap().pop().unwrap()
+}
+
+pub(crate) async fn is_present(backend: &impl Backend, key: ContentKey) -> bool {
+    matches!(presence(backend, key).await, Presence::Present(_))
+}
+
+/// No snapshot satisfies the request's key, and a bake of it works.
+pub(crate) async fn assert_absent_and_bakeable(backend: &impl Backend, request: BakeRequest) {
+    assert_eq!(presence(backend, request.key).await, Presence::Absent);
+    assert_eq!(backend.list().await.unwrap(), []);
+    let mut request = request;
+    request.steps.truncate(1);
+    "echo right > f".clone_into(&mut request.steps[0].command);
+    publish(backend, &request).await;
+    assert_eq!(content(backend, &request, "f").await, ["right"]);
+}
+
+pub(crate) fn sandbox_request(request: &BakeRequest) -> SandboxRequest {
+    SandboxRequest {
+        key: request.key,
+        image: request.image.clone(),
+        environment: Environment::default(),
+    }
+}
+
+pub(crate) async fn boot(backend: &impl Backend, request: &BakeRequest) -> SandboxId {
+    backend.boot(&sandbox_request(request)).await.unwrap()
+}
+
+/// Runs a command in a sandbox; returns how it ended and what it printed.
+pub(crate) async fn sh(
+    backend: &impl Backend,
+    sandbox: &SandboxId,
+    command: &str,
+) -> (Ending, Vec<String>) {
+    let mut caller = Caller::new();
+    let exec = Exec {
+        command: ["sh", "-c", command].map(str::to_owned).to_vec(),
+        folder: String::new(),
+        stdio: Stdio::Events(caller.sink.clone()),
+        variables: std::collections::BTreeMap::new(),
+    };
+    let ending = backend.exec(sandbox, &exec).await.unwrap();
+    (ending, caller.events.output())
+}
+
+/// A file of a snapshot, in a sandbox of its own.
+pub(crate) async fn content(
+    backend: &impl Backend,
+    request: &BakeRequest,
+    path: &str,
+) -> Vec<String> {
+    let sandbox = boot(backend, request).await;
+    let (ending, lines) = sh(backend, &sandbox, &format!("cat {path}")).await;
+    backend.destroy(&sandbox).await.unwrap();
+    assert!(ending.success(), "{path} is not there");
+    lines
+}

@@ -1,0 +1,123 @@
+//! The laws that every backend keeps, as one suite that runs on each of them.
+//!
+//! A program of its own, since it is also the launcher of the sandboxes that it makes: everything runs on the main
+//! thread, one law after the other.
+#![cfg(test)]
+
+use std::process::ExitCode;
+
+use atelier::backend::local::launcher;
+use libtest_mimic::{Arguments, Trial};
+
+mod baking;
+mod booting;
+mod exactness;
+mod house;
+mod keeping;
+mod sharing;
+
+#[path = "../support/processes.rs"]
+mod processes;
+#[path = "../support/requests.rs"]
+mod requests;
+
+use house::{InMemory, OnDisk};
+
+/// Each law, on each backend.
+macro_rules! laws {
+    ($($topic:ident: $($law:ident)*;)*) => {
+        [$($(
+            trial(concat!("memory::", stringify!($law)), async || {
+                $topic::$law(&InMemory::new()).await;
+            }),
+        )*)*]
+        .into_iter()
+        .chain(local! { $($topic: $($law)*;)* })
+    };
+}
+
+macro_rules! local {
+    ($($topic:ident: $($law:ident)*;)*) => {
+        [$($(
+            trial(concat!("local::", stringify!($law)), async || {
+                $topic::$law(&OnDisk::new()).await;
+            }),
+        )*)*]
+    };
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    match words
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        [_, first, ..] if *first == launcher::ARGUMENT => return launcher::main(&words[2..]),
+        [_, house::CRASH, store, marker] => return run(house::bake_for_ever(store, marker)),
+        _ => {}
+    }
+    let mut arguments = Arguments::from_args();
+    // On the main thread: a sandbox's launcher watches the thread that started it.
+    arguments.test_threads = Some(1);
+    let mut trials: Vec<Trial> = laws! {
+        baking:
+            a_key_is_absent_until_it_is_published
+            a_failing_step_leaves_nothing
+            a_step_out_of_time_leaves_nothing
+            a_bake_out_of_time_leaves_nothing
+            a_cancelled_bake_leaves_nothing
+            a_bake_that_is_dropped_leaves_nothing
+            what_is_there_is_found
+            force_replaces_and_leaves_children_whole
+            a_forced_bake_that_fails_leaves_the_old_snapshot
+            lost_data_is_a_miss_and_heals;
+        sharing:
+            two_bakes_of_a_key_are_one
+            a_follower_sees_all_that_its_leader_printed
+            a_cancelled_leader_is_taken_over_from
+            a_cancelled_follower_leaves_its_leader_alone
+            two_keys_bake_side_by_side;
+        booting:
+            files_are_there_before_the_first_step
+            a_child_sees_its_parent_s_files
+            what_a_child_deletes_stays_deleted
+            two_sandboxes_do_not_see_each_other_s_writes
+            a_sandbox_keeps_its_writes_until_it_is_destroyed
+            a_command_s_status_is_told
+            what_is_not_there_cannot_be_booted
+            destroying_twice_is_destroying_once;
+        keeping:
+            snapshots_are_listed_oldest_first
+            keys_are_looked_up_in_the_order_asked
+            a_removed_snapshot_is_gone_and_its_children_are_whole
+            a_sweep_keeps_what_is_used
+            a_sweep_removes_what_a_crash_left;
+    }
+    .collect();
+    trials.extend(local! {
+        exactness:
+            a_snapshot_restores_exactly
+            what_a_step_leaves_running_is_ended
+            clones_are_distinct_machines;
+    });
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(name: &str, law: impl AsyncFnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        run(law());
+        Ok(())
+    })
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let result = runtime.block_on(future);
+    runtime.shutdown_background();
+    result
+}
