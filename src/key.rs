@@ -86,10 +86,10 @@ pub fn write_preimage(node: &ResolvedNode, sink: &mut impl Preimage) {
     sink.piece("kind", Value::Text(kind_name(*kind)));
     write_source(source, sink);
     list(sink, "repo", repos, |sink, (path, repo)| {
-        write_repo(path, repo, sink)
+        write_repo(path, repo, sink);
     });
     list(sink, "file", files, |sink, (path, file)| {
-        write_file(path, file, sink)
+        write_file(path, file, sink);
     });
     // Variables matter to nothing but steps.
     list(
@@ -188,7 +188,7 @@ fn write_repo(path: &str, repo: &ResolvedRepo, sink: &mut impl Preimage) {
             sink.piece("path", Value::Text(path));
             sink.piece("hash", Value::Text(format_name(*format)));
             list(sink, "only", entries, |sink, entry| {
-                write_entry(entry, sink)
+                write_entry(entry, sink);
             });
             sink.open("options");
             write_options(*submodules, *lfs, sink);

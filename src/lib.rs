@@ -18,4 +18,5 @@ pub mod plan;
 pub mod realise;
 pub mod resolve;
 pub mod schedule;
+mod sys;
 pub mod world;

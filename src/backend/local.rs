@@ -32,7 +32,6 @@ mod nonce;
 mod protocol;
 mod session;
 mod store;
-mod sys;
 mod terminal;
 pub mod unpack;
 

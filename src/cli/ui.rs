@@ -116,7 +116,7 @@ impl Progress {
         match kind {
             Kind::Started { .. } => self.start(node),
             Kind::Waiting => {
-                self.line(node, "--> another bake of it is under way; this is its log")
+                self.line(node, "--> another bake of it is under way; this is its log");
             }
             Kind::Phase(text) => {
                 if let Some(bar) = self.running.get(node) {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
 use super::{Credential, Git, Problem, message};
+use crate::sys;
 
 /// The refs of a repository with a million of them; more is not an answer but an attack.
 const STDOUT_LIMIT: u64 = 128 << 20;
@@ -219,6 +220,8 @@ impl Git {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .process_group(0);
+        // Killed, atelier must not leave a transfer running that nobody wants.
+        sys::die_with_parent(command.as_std_mut());
         if let Some(git_dir) = call.git_dir {
             command.env("GIT_DIR", git_dir);
         }

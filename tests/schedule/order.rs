@@ -78,7 +78,7 @@ fn drive(run: &Run) -> (Vec<Did>, Vec<Outcome>) {
     let mut running: Vec<usize> = Vec::new();
     let mut did = Vec::new();
     for turn in 0.. {
-        while let Some(Command::Bake(node)) = schedule.next() {
+        while let Some(Command::Bake(node)) = schedule.next_command() {
             assert!(!running.contains(&node), "{node} runs twice at once");
             assert!(
                 run.forest[node].is_none_or(|parent| there[parent]),
@@ -223,10 +223,10 @@ fn a_cancelled_bake_stops_what_has_not_started() {
         bake: true,
     };
     let mut schedule = Schedule::new(vec![task, task], 1, true);
-    assert_eq!(schedule.next(), Some(Command::Bake(0)));
+    assert_eq!(schedule.next_command(), Some(Command::Bake(0)));
     schedule.ended(0, Outcome::Cancelled);
     assert!(schedule.stopped());
-    assert_eq!(schedule.next(), None);
+    assert_eq!(schedule.next_command(), None);
     assert_eq!(schedule.outcomes(), [Outcome::Cancelled, Outcome::Skipped]);
 }
 

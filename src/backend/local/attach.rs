@@ -10,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::protocol::{Process, Reply, Request, WindowSize};
 use super::session::Session;
-use super::sys;
 use crate::backend::{BackendError, Class, Ending};
+use crate::sys;
 
 /// The caller's terminal in raw mode; dropped, it is as it was.
 struct RawTerminal {

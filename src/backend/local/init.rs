@@ -20,8 +20,8 @@ use rustix::thread::{
 use serde::{Deserialize, Serialize};
 
 use super::protocol::{Action, Process, Refusal, StdioKind};
-use super::sys;
 use crate::backend::Ending;
+use crate::sys;
 
 /// Uid and gid of `dev`.
 pub(super) const DEV: u32 = 1000;
@@ -52,10 +52,10 @@ pub(super) fn main(
     hostname: &str,
     process: &Process,
     output: Option<PipeWriter>,
-    terminal: Option<OwnedFd>,
+    terminal: Option<&OwnedFd>,
     mut report: PipeWriter,
 ) -> ! {
-    let result = live(root, hostname, process, output, terminal.as_ref());
+    let result = live(root, hostname, process, output, terminal);
     let message = match result {
         Ok(ending) => Report::Ended(ending),
         Err(refusal) => Report::Refused(refusal),

@@ -20,9 +20,10 @@ use super::mounts::Mounts;
 use super::protocol::{
     HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
 };
+use super::store;
 use super::terminal::Terminal;
-use super::{store, sys};
 use crate::backend::Ending;
+use crate::sys;
 
 /// The hidden first argument that makes this program a launcher, or what empties a store's trash.
 pub const ARGUMENT: &str = "__sandbox";
@@ -106,7 +107,7 @@ fn run(
                 mounts.hostname(),
                 process,
                 child_output,
-                terminal,
+                terminal.as_ref(),
                 child_report,
             )
         }
@@ -170,7 +171,7 @@ fn handle(socket: &mut UnixStream, pid: Pid, terminal: Option<&OwnedFd>) -> io::
             rustix::io::write(terminal, &bytes).ok();
         }
         (Some(Request::Resize(size)), Some(terminal)) => {
-            super::terminal::resize(terminal, size).unwrap_or(())
+            super::terminal::resize(terminal, size).unwrap_or(());
         }
         (Some(_), _) => {}
     }

@@ -16,7 +16,7 @@ use rustix::mount::{
 
 use super::init::DEV;
 use super::protocol::{CacheMount, Layout, Refusal, Root, RootLayers};
-use super::sys;
+use crate::sys;
 
 /// The machine's folders that make up the image `host`, beside /etc.
 const SYSTEM: [&str; 8] = [

@@ -10,12 +10,12 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
 use tokio::io::unix::AsyncFd;
 
 /// Which side of a fork this is.
-pub(super) enum Fork {
+pub(crate) enum Fork {
     Child,
     Parent(Pid),
 }
@@ -23,7 +23,7 @@ pub(super) enum Fork {
 /// Forks; the child is the first process of new PID, mount, IPC and UTS namespaces.
 ///
 /// Only for a process with one thread: the child may then go on as if nothing had happened.
-pub(super) fn fork_into_namespaces() -> io::Result<Fork> {
+pub(crate) fn fork_into_namespaces() -> io::Result<Fork> {
     debug_assert!(single_threaded(), "a fork with other threads running");
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     // SAFETY: without CLONE_VM, and with null for every pointer, clone(2) is fork(2); no other thread exists whose
@@ -37,34 +37,41 @@ pub(super) fn fork_into_namespaces() -> io::Result<Fork> {
 }
 
 /// Gives this process a mount namespace of its own.
-pub(super) fn unshare_mounts() -> io::Result<()> {
+pub(crate) fn unshare_mounts() -> io::Result<()> {
     // SAFETY: CLONE_NEWNS changes no descriptor table that std relies on.
     Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?)
 }
 
 /// Takes over a descriptor that the parent process left open for this one.
-pub(super) fn inherited(fd: RawFd) -> OwnedFd {
+pub(crate) fn inherited(fd: RawFd) -> OwnedFd {
     // SAFETY: called once, by the launcher, for the descriptor that its parent made for it alone.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
 /// Runs `prepare` in the child between fork and exec.
-pub(super) fn before_exec(
+pub(crate) fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: the callers' processes have one thread, so `prepare` may do what any code may.
+    // SAFETY: what the callers run there makes system calls, and allocates only in processes that have one thread.
     unsafe { command.pre_exec(prepare) };
 }
 
+/// Has the kernel kill the child when the thread that starts it ends, however it ends.
+pub(crate) fn die_with_parent(command: &mut Command) {
+    before_exec(command, || {
+        Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+    });
+}
+
 /// Ends this process at once, without destructors: for the child of a fork.
-pub(super) fn exit_now(code: i32) -> ! {
+pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) has no preconditions.
     unsafe { libc::_exit(code) }
 }
 
 /// Makes `terminal` the controlling terminal of this session.
-pub(super) fn take_terminal(terminal: RawFd) -> io::Result<()> {
+pub(crate) fn take_terminal(terminal: RawFd) -> io::Result<()> {
     // SAFETY: the argument is a plain number.
     match unsafe { libc::ioctl(terminal, libc::TIOCSCTTY, 0) } {
         0 => Ok(()),
@@ -73,7 +80,7 @@ pub(super) fn take_terminal(terminal: RawFd) -> io::Result<()> {
 }
 
 /// Lets the runtime wait until `file` can be read.
-pub(super) fn watch(file: File) -> io::Result<AsyncFd<File>> {
+pub(crate) fn watch(file: File) -> io::Result<AsyncFd<File>> {
     // SAFETY: a `File` owns its descriptor, and keeps it open and the same for as long as it lives.
     Ok(unsafe { AsyncFd::register(file) }?)
 }
