@@ -6,7 +6,7 @@ use atelier_lang::source::Sources;
 use atelier_lang::span::Span;
 
 use super::exit;
-use crate::backend::{BackendError, BakeError, Class};
+use crate::backend::{BackendError, BakeError, Class, StepEnding};
 use crate::resolve::PinError;
 
 /// Shown by `ui::show_failure`.
@@ -123,6 +123,14 @@ pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
 /// The message for a failed bake, without the node's name.
 fn of_bake(error: &BakeError) -> Message {
     let (code, exit, help) = match error {
+        BakeError::Step {
+            ending: StepEnding::TimedOut(_),
+            log,
+            ..
+        } => {
+            let help = format!("raise it with `timeout=`; the whole log: {}", log.display());
+            (Code(705), exit::STEP_FAILED, Some(help))
+        }
         BakeError::Step { log, .. } => (
             Code(704),
             exit::STEP_FAILED,

@@ -1,7 +1,7 @@
 //! What people see. Data goes to stdout and everything else to stderr, from here alone.
-#![expect(clippy::print_stderr, reason = "this is the place")]
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -33,21 +33,26 @@ pub(super) fn print(text: &str) {
     std::io::stdout().write_all(text.as_bytes()).ok();
 }
 
+/// Says something to people; `eprintln!` would end the work when they have gone away.
+fn say(line: impl Display) {
+    writeln!(std::io::stderr(), "{line}").ok();
+}
+
 pub(super) fn print_json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
         Ok(text) => print(&(text + "\n")),
-        Err(error) => eprintln!("cannot write JSON: {error}"),
+        Err(error) => say(format_args!("cannot write JSON: {error}")),
     }
 }
 
 pub(super) fn notice(text: &str) {
-    eprintln!("note: {text}");
+    say(format_args!("note: {text}"));
 }
 
 pub(super) fn show_diagnostics(sources: &Sources, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         let report = miette::Report::new(render(diagnostic, sources));
-        eprintln!("{report:?}");
+        say(format_args!("{report:?}"));
     }
 }
 
@@ -71,12 +76,12 @@ pub(super) fn show_failure(failure: &Failure) -> u8 {
 
 /// `error[A0702]: cannot …`, and the way out.
 fn show_message(message: &Message) {
-    eprintln!("error[{}]: {}", message.code, message.text);
+    say(format_args!("error[{}]: {}", message.code, message.text));
     if let Some(help) = &message.help {
-        eprintln!("  help: {help}");
+        say(format_args!("  help: {help}"));
     }
     if message.exit == exit::BUG {
-        eprintln!("  this is a fault of atelier: please report it");
+        say("  this is a fault of atelier: please report it");
     }
 }
 
@@ -157,7 +162,7 @@ impl Progress {
         match &self.bars {
             // Without a bar it prints nothing.
             Some(bars) if !self.running.is_empty() => drop(bars.println(line)),
-            _ => eprintln!("{line}"),
+            _ => say(&line),
         }
     }
 }

@@ -88,6 +88,14 @@ fn unfetched(checkout: &Checkout, cause: &str, help: String) -> BakeError {
         "" => checkout.path.clone(),
         url => url.to_owned(),
     };
+    // Git says so in words alone.
+    if cause.contains("No space left") {
+        let message = format!("cannot fetch {input}: {cause}");
+        let help = "free some room, or place the store elsewhere with --store DIR";
+        return BackendError::new(Class::Full, message)
+            .with_help(help)
+            .into();
+    }
     BakeError::Checkout(PinError {
         input,
         cause: cause.to_owned(),

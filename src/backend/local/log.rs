@@ -64,8 +64,10 @@ impl Log {
     pub(super) fn output(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.rest.extend_from_slice(piece);
-            if piece.ends_with(b"\n") || self.rest.len() >= LINE {
+            if piece.ends_with(b"\n") {
                 self.flush();
+            } else if self.rest.len() >= LINE {
+                self.cut();
             }
         }
     }
@@ -81,18 +83,41 @@ impl Log {
         self.events.send(Kind::Output(text));
     }
 
+    /// Ends a line that is too long where it may be cut: not in a secret that is half there, nor in a character.
+    fn cut(&mut self) {
+        let longest = self
+            .secrets
+            .iter()
+            .map(|secret| secret.expose_secret().len());
+        let kept = longest.max().unwrap_or(0).max(4);
+        let whole = match std::str::from_utf8(&self.rest) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.rest.len(),
+        };
+        let begun = self.rest.split_off(whole);
+        let text = self.mask(&String::from_utf8_lossy(&self.rest));
+        let end = text.floor_char_boundary(text.len().saturating_sub(kept));
+        self.rest = [&text.as_bytes()[end..], &begun].concat();
+        self.write(&text[..end]);
+        self.events.send(Kind::Output(text[..end].to_owned()));
+    }
+
     fn write(&mut self, line: &str) {
         // A full disk ends the bake by its own writes; the log must not hide why.
         writeln!(self.file, "{line}").ok();
     }
 
     fn mask(&self, text: &str) -> String {
-        let lines = self
+        let mut lines: Vec<&str> = self
             .secrets
             .iter()
-            .flat_map(|secret| secret.expose_secret().lines());
-        lines
+            .flat_map(|secret| secret.expose_secret().lines())
             .filter(|line| !line.trim().is_empty())
+            .collect();
+        // The longest first, or the rest of one that begins like another would be seen.
+        lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
+        lines
+            .into_iter()
             .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 }

@@ -3,6 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -21,6 +22,9 @@ pub(super) struct Session {
     pub(super) requests: Requests,
     pub(super) replies: Replies,
 }
+
+/// How long a launcher may take to end what it runs.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 pub(super) struct Requests(OwnedWriteHalf);
 
@@ -91,8 +95,11 @@ impl Session {
     pub(super) async fn end(mut self) {
         drop(self.requests);
         drop(self.replies);
-        // It may be waiting for a process that does not end; nothing in it needs a farewell.
-        self.launcher.kill().await.ok();
+        // Alone, it ends and reaps what it runs before it ends itself. Killed, it could not wait for that.
+        let ended = tokio::time::timeout(FAREWELL, self.launcher.wait()).await;
+        if ended.is_err() {
+            self.launcher.kill().await.ok();
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl Store {
                 false => Err(io::Error::other(format!("it belongs to user {owner}"))),
             };
         }
-        if fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some()) {
+        if self.holds_other_things() {
             return Err(io::Error::other("the folder is not empty, and no store"));
         }
         // Files of other users are in it: nobody else may look.
@@ -111,6 +111,15 @@ impl Store {
             fs::create_dir_all(self.root.join(folder))?;
         }
         self.write_whole(Path::new("format"), FORMAT.as_bytes())
+    }
+
+    /// Whether there is anything but what a store begins with: somebody else may be making it, or have died of it.
+    fn holds_other_things(&self) -> bool {
+        let ours = |name: &str| FOLDERS.contains(&name) || name.starts_with("format");
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name())
+            .any(|name| !name.to_str().is_some_and(ours))
     }
 
     pub(super) fn root(&self) -> &Path {
