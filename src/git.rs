@@ -40,6 +40,14 @@ pub struct Credential {
     token: SecretString,
 }
 
+/// Where the commit is fetched from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepoLocation {
+    Url(String),
+    /// The root of a repository on disk.
+    Disk(PathBuf),
+}
+
 /// Why a call of git failed. Never carries a credential.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation}: {problem}")]

@@ -11,6 +11,7 @@ use atelier_lang::source::VirtualPath;
 use atelier_lang::span::Span;
 use futures_util::future::join_all;
 
+pub use crate::git::RepoLocation;
 use crate::node::{ImageDigest, ObjectId};
 
 pub mod files;
@@ -62,14 +63,6 @@ pub struct PinnedRepo {
     pub location: RepoLocation,
     /// Something the user should know, such as uncommitted changes that are not baked.
     pub notice: Option<String>,
-}
-
-/// Where the commit is fetched from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RepoLocation {
-    Url(String),
-    /// The root of a repository on disk.
-    Disk(PathBuf),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

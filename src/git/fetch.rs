@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::run::{Call, Reach, argument};
-use super::{Credential, Git, GitError, Problem, is_valid_ref};
+use super::{Credential, Git, GitError, Problem, RepoLocation, is_valid_ref};
 use crate::node::ObjectId;
-use crate::resolve::RepoLocation;
 
 mod layout;
 use layout::{PIN, REMOTE};

@@ -18,7 +18,7 @@ use rustix::process::{
 use super::init;
 use super::mounts::Mounts;
 use super::protocol::{
-    HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
+    self, HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
 };
 use super::store;
 use super::terminal::Terminal;
@@ -26,7 +26,7 @@ use crate::backend::Ending;
 use crate::sys;
 
 /// The hidden first argument that makes this program a launcher, or what empties a store's trash.
-pub const ARGUMENT: &str = "__sandbox";
+pub const ARGUMENT: &str = protocol::ARGUMENT;
 
 /// Runs as a launcher: `arguments` are the socket's number and the parent's process id.
 pub fn main(arguments: &[String]) -> ExitCode {

@@ -3,27 +3,29 @@
 //!
 //! The current folder is the store, and layers are named relative to it: one mount call takes a page of options.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat2, unlinkat};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 
 use super::init::DEV;
-use super::protocol::{CacheMount, Layout, Refusal, Root, RootLayers};
+use super::protocol::{Layout, Refusal, Root, RootLayers};
 use crate::sys;
+
+mod cache;
+mod devices;
+mod identity;
 
 /// The machine's folders that make up the image `host`, beside /etc.
 const SYSTEM: [&str; 8] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt",
 ];
-
-const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 const WORKSPACE: &str = "home/dev";
 
@@ -65,7 +67,7 @@ impl Mounts {
             RootLayers::Host { hidden } => host_root(&layout, &image, hidden)?,
             RootLayers::Image(layers) => {
                 overlay(layers, &scratch.join("root"), &image)?;
-                identity(&image, &layout.hostname, |uid| uid != DEV)?;
+                identity::write(&image, &layout.hostname, |uid| uid != DEV)?;
             }
         }
         // From here on by absolute name: whoever enters a root has left the store.
@@ -73,7 +75,7 @@ impl Mounts {
         let image = layout.store.join(image);
         furnish(&image, &scratch)?;
         for cache in &layout.caches {
-            mount_cache(&image, cache, &layout.store)?;
+            cache::mount_cache(&image, cache, &layout.store)?;
         }
         Ok(Self {
             layout,
@@ -170,7 +172,7 @@ fn host_root(layout: &Layout, root: &Path, hidden: &[PathBuf]) -> Mounted<()> {
         hide(&etc.join(inside))
             .map_err(|error| Refusal::new(format!("hide {}", path.display()), error))?;
     }
-    identity(root, &layout.hostname, |uid| uid < DEV || uid == 65534)
+    identity::write(root, &layout.hostname, |uid| uid < DEV || uid == 65534)
 }
 
 /// The machine's programs with an /etc of our own, and the fetched repositories: what git needs, and no step sees.
@@ -179,7 +181,7 @@ fn tools_root(root: &Path, scratch: &Path, hostname: &str) -> Mounted<()> {
     for name in SYSTEM {
         system_folder(root, name)?;
     }
-    identity(root, hostname, |_| false)?;
+    identity::write(root, hostname, |_| false)?;
     furnish(root, scratch)?;
     let (git, target) = (scratch.join("git"), root.join("run/atelier/git"));
     at("make a mount point", fs::create_dir_all(&target))?;
@@ -243,7 +245,7 @@ fn furnish(root: &Path, scratch: &Path) -> Mounted<()> {
     for folder in ["proc", "dev", "tmp", "run", "home", WORKSPACE] {
         folder_in(root, folder)?;
     }
-    devices(root)?;
+    devices::mount_devices(root)?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     at(
         "mount /tmp",
@@ -270,61 +272,6 @@ fn folder_in(root: &Path, name: &str) -> Mounted<()> {
     make().map_err(|error| Refusal::new(format!("make /{name}"), error))
 }
 
-fn devices(root: &Path) -> Mounted<()> {
-    let dev = root.join("dev");
-    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-    at(
-        "mount /dev",
-        mount(
-            "tmpfs",
-            &dev,
-            "tmpfs",
-            MountFlags::NOSUID,
-            c"mode=0755,size=64k",
-        ),
-    )?;
-    for name in DEVICES {
-        let target = dev.join(name);
-        at("make a device", File::create(&target).map(drop))?;
-        at(
-            "show a device",
-            mount_bind(Path::new("/dev").join(name), &target),
-        )?;
-    }
-    for folder in ["shm", "pts"] {
-        at("make a folder in /dev", fs::create_dir(dev.join(folder)))?;
-    }
-    at(
-        "mount /dev/shm",
-        mount(
-            "tmpfs",
-            dev.join("shm"),
-            "tmpfs",
-            flags | MountFlags::NODEV,
-            c"mode=1777",
-        ),
-    )?;
-    let options = c"newinstance,ptmxmode=0666,mode=0620";
-    at(
-        "mount /dev/pts",
-        mount("devpts", dev.join("pts"), "devpts", flags, options),
-    )?;
-    let links = [
-        ("pts/ptmx", "ptmx"),
-        ("/proc/self/fd", "fd"),
-        ("/proc/self/fd/0", "stdin"),
-        ("/proc/self/fd/1", "stdout"),
-        ("/proc/self/fd/2", "stderr"),
-    ];
-    for (to, name) in links {
-        at(
-            "link a device",
-            std::os::unix::fs::symlink(to, dev.join(name)),
-        )?;
-    }
-    Ok(())
-}
-
 /// Opens a path as the sandbox will see it: symbolic links are followed, but never out of the root.
 fn open_in(root: &Path, path: &str, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
     let root = rustix::fs::open(
@@ -340,111 +287,6 @@ fn open_in(root: &Path, path: &str, flags: OFlags, mode: u32) -> io::Result<Owne
         mode,
         ResolveFlags::IN_ROOT,
     )?)
-}
-
-/// Shows a kept folder. Mount points are made as `dev`'s, segment by segment.
-fn mount_cache(root: &Path, cache: &CacheMount, store: &Path) -> Mounted<()> {
-    let source = store.join(&cache.source);
-    let target = match cache.target.strip_prefix('/') {
-        Some(absolute) => absolute.to_owned(),
-        None => format!("{WORKSPACE}/{}", cache.target),
-    };
-    let directory = OFlags::PATH | OFlags::DIRECTORY;
-    let make = || -> io::Result<OwnedFd> {
-        let mut parent =
-            open_in(root, "", directory, 0).or_else(|_| open_in(root, ".", directory, 0))?;
-        let mut so_far = String::new();
-        for segment in target.split('/').filter(|segment| !segment.is_empty()) {
-            so_far = format!("{so_far}/{segment}");
-            match mkdirat(&parent, segment, Mode::from_raw_mode(0o755)) {
-                Ok(()) => rustix::fs::chownat(
-                    &parent,
-                    segment,
-                    Some(rustix::fs::Uid::from_raw(DEV)),
-                    Some(rustix::fs::Gid::from_raw(DEV)),
-                    AtFlags::SYMLINK_NOFOLLOW,
-                )?,
-                Err(rustix::io::Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
-            parent = open_in(root, &so_far, directory, 0)?;
-        }
-        Ok(parent)
-    };
-    let folder = make()
-        .map_err(|error| Refusal::new(format!("make the folder of cache {target}"), error))?;
-    let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    at("mount a cache", mount_bind(&source, name))
-}
-
-/// The files of /etc that say who and where this is. `keep` chooses the users that stay.
-fn identity(root: &Path, hostname: &str, keep: impl Fn(u32) -> bool) -> Mounted<()> {
-    folder_in(root, "etc")?;
-    let old = |name: &str| read_in(root, &format!("etc/{name}"));
-    let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
-    let files = [
-        ("passwd", accounts(&old("passwd"), PASSWD, &keep)),
-        ("group", accounts(&old("group"), GROUP, &keep)),
-        // The network is the machine's, and so are the names on it.
-        (
-            "hosts",
-            format!("{}\n127.0.1.1 {hostname}\n", hosts.trim_end()),
-        ),
-        ("hostname", format!("{hostname}\n")),
-        (
-            "resolv.conf",
-            fs::read_to_string("/etc/resolv.conf").unwrap_or_default(),
-        ),
-        ("machine-id", format!("{:032x}\n", super::nonce::random())),
-    ];
-    for (name, text) in files {
-        replace(&root.join("etc"), name, &text)
-            .map_err(|error| Refusal::new(format!("write /etc/{name}"), error))?;
-    }
-    Ok(())
-}
-
-const PASSWD: [&str; 3] = [
-    "root:x:0:0:root:/root:/bin/bash",
-    "dev:x:1000:1000:dev:/home/dev:/bin/bash",
-    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
-];
-const GROUP: [&str; 3] = ["root:x:0:", "dev:x:1000:", "nogroup:x:65534:"];
-
-/// Our own entries, then the image's that clash with none of them and that are to be kept.
-fn accounts(old: &str, ours: [&str; 3], keep: &impl Fn(u32) -> bool) -> String {
-    let name = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
-    let id = |line: &str| line.split(':').nth(2).and_then(|id| id.parse().ok());
-    let theirs = old.lines().filter(|line| {
-        let free = |our: &&str| name(our) != name(line) && id(our) != id(line);
-        ours.iter().all(free) && id(line).is_some_and(keep)
-    });
-    ours.into_iter()
-        .chain(theirs)
-        .fold(String::new(), |text, line| text + line + "\n")
-}
-
-fn read_in(root: &Path, path: &str) -> String {
-    let read = || {
-        let mut text = Vec::new();
-        File::from(open_in(root, path, OFlags::RDONLY | OFlags::NONBLOCK, 0)?)
-            .take(1 << 20)
-            .read_to_end(&mut text)?;
-        Ok::<_, io::Error>(String::from_utf8_lossy(&text).into_owned())
-    };
-    read().unwrap_or_default()
-}
-
-/// Puts a new file in the place of whatever is there.
-fn replace(folder: &Path, name: &str, text: &str) -> io::Result<()> {
-    let path = folder.join(name);
-    match unlinkat(CWD, &path, AtFlags::empty()) {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let mut file = File::options().write(true).create_new(true).open(&path)?;
-    file.write_all(text.as_bytes())?;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 fn at<T>(operation: &str, result: Result<T, impl Into<io::Error>>) -> Mounted<T> {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Ending;
 
+/// The hidden first argument that makes this program a launcher, or what empties a store's trash.
+pub(super) const ARGUMENT: &str = "__sandbox";
+
 /// The largest frame that is taken; files of a bake are the largest thing that is sent.
 const LIMIT: u32 = 256 << 20;
 

@@ -1,0 +1,137 @@
+//! What crashes, removals and finished sandboxes leave in a store: found, taken out of use, deleted.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::super::{nonce, protocol};
+use super::Store;
+
+/// The second hidden argument of a process that empties the trash of the store it starts in.
+pub(in super::super) const REAP: &str = "reap";
+
+impl Store {
+    /// Moves what nobody uses into the trash and empties it; returns how many things that were.
+    pub(in super::super) fn sweep(&self) -> io::Result<usize> {
+        let abandoned = self.abandoned_scratch()?;
+        let mut swept = abandoned.len();
+        for folder in abandoned {
+            self.discard(&folder)?;
+        }
+        let publishing = self.publishing()?;
+        if publishing.try_lock().is_ok() {
+            let unused = self
+                .unused_layers()?
+                .into_iter()
+                .chain(self.unfinished_records()?);
+            for path in unused {
+                self.discard(&path)?;
+                swept += 1;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn abandoned_scratch(&self) -> io::Result<Vec<PathBuf>> {
+        let mut abandoned = Vec::new();
+        for entry in fs::read_dir(self.root.join("w"))? {
+            let path = entry?.path();
+            if is_abandoned(&path) {
+                abandoned.push(path);
+            }
+        }
+        Ok(abandoned)
+    }
+
+    /// What a publisher that was killed had begun to write. Only while nobody publishes.
+    fn unfinished_records(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(self.root.join("s"))?;
+        let paths = entries
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<Vec<PathBuf>>>()?;
+        let finished = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+        Ok(paths.into_iter().filter(|path| !finished(path)).collect())
+    }
+
+    /// Layers that no record and no scratch folder names. Only while nobody publishes.
+    fn unused_layers(&self) -> io::Result<Vec<PathBuf>> {
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        for key in self.keys()? {
+            match self.record(key) {
+                Ok(record) => used.extend(record.into_iter().flat_map(|record| record.layers)),
+                // Who knows what it named, and whether it can be read the next time.
+                Err(_) => return Ok(Vec::new()),
+            }
+        }
+        for entry in fs::read_dir(self.root.join("w"))? {
+            let layers = fs::read_to_string(entry?.path().join("layers")).unwrap_or_default();
+            used.extend(layers.lines().map(str::to_owned));
+        }
+        let mut unused = Vec::new();
+        for entry in fs::read_dir(self.root.join("l"))? {
+            let layer = format!("l/{}", entry?.file_name().display());
+            if !used.contains(&layer) {
+                unused.push(self.root.join(layer));
+            }
+        }
+        Ok(unused)
+    }
+
+    /// Takes a folder or a file out of use at once; see [`Self::reap`].
+    pub(super) fn discard(&self, path: &Path) -> io::Result<()> {
+        fs::rename(path, self.root.join("trash").join(nonce::name()))
+    }
+
+    /// Starts a process that empties the trash, if there is anything in it: deleting can take longer than all else, and
+    /// nobody has to wait for it.
+    pub(in super::super) fn reap(&self) {
+        let trash = fs::read_dir(self.root.join("trash"));
+        if trash.is_ok_and(|mut trash| trash.next().is_some()) {
+            let reaper = Command::new("/proc/self/exe")
+                .args([protocol::ARGUMENT, REAP])
+                .current_dir(&self.root)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .process_group(0)
+                .spawn();
+            // Without it the trash waits for the next time.
+            reaper.ok();
+        }
+    }
+}
+
+/// Empties the trash of the store that is the current folder, until there is none. One process at a time does it.
+pub(in super::super) fn empty_trash() -> io::Result<()> {
+    let lock = File::create("locks/reap")?;
+    if lock.try_lock().is_err() {
+        return Ok(());
+    }
+    loop {
+        let entries = fs::read_dir("trash")?.collect::<io::Result<Vec<_>>>()?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for entry in entries {
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+    }
+}
+
+fn is_abandoned(scratch: &Path) -> bool {
+    let being_made = scratch.extension().is_some();
+    match File::options().write(true).open(scratch.join("lock")) {
+        Ok(lock) if !being_made => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
+        // Its maker holds the lock before it takes the name, which takes no time.
+        _ => fs::metadata(scratch)
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age > Duration::from_mins(1))),
+    }
+}
