@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Sink;
+use crate::git::Credential;
 use crate::node::{ContentKey, ObjectId};
 use crate::resolve::{PinnedImage, RepoLocation};
 
@@ -140,6 +141,8 @@ pub struct Checkout {
     pub depth: u32,
     pub submodules: bool,
     pub lfs: bool,
+    /// For the fetch alone.
+    pub credential: Option<Credential>,
 }
 
 #[derive(Clone, Debug)]

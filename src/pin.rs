@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use atelier_lang::graph::{Base, Content, Folder, Graph, Node, NodeId};
-use atelier_lang::span::Span;
-use secrecy::SecretString;
+use atelier_lang::graph::{Base, Content, Folder, Graph, Node, NodeId, Repo};
+use atelier_lang::span::{Span, Spanned};
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::backend::{BakeRequest, Checkout, Environment, SandboxRequest, Step, WorkspaceFile};
+use crate::git::Credential;
 use crate::key;
 use crate::node::{
     ContentKey, Kind, ResolvedFile, ResolvedNode, ResolvedRepo, ResolvedStep, Source,
@@ -30,6 +31,15 @@ pub struct PinnedNode<'g> {
 
 /// Values of secrets, by name.
 pub type Secrets = BTreeMap<String, SecretString>;
+
+/// What opens a repository, if the file names a secret for it and its value was given.
+pub fn credential(repo: &Repo, secrets: &Secrets) -> Option<Credential> {
+    let value = secrets.get(&repo.auth.as_ref()?.value)?;
+    Credential::parse(value.expose_secret(), GIT_USER)
+}
+
+/// GitHub and GitLab take it beside a token.
+const GIT_USER: &str = "x-access-token";
 
 /// A fault that only shows when inputs are pinned, and where the file has it.
 #[derive(Debug)]
@@ -89,6 +99,7 @@ fn pin_node<'g>(
     };
     let checkouts = checkouts(node, pinned)?;
     let files = files(node, pinned)?;
+    clash(node, &checkouts)?;
     let repo = |checkout: &Checkout| {
         let repo = ResolvedRepo::Commit {
             url: checkout.url.clone(),
@@ -125,6 +136,26 @@ fn pin_node<'g>(
         checkouts,
         files: files.into_iter().map(|(file, _, _)| file).collect(),
     })
+}
+
+/// A file cannot lie where a repository does. The language saw the paths that are written; origins give others.
+fn clash(node: &Node, checkouts: &[Checkout]) -> Result<(), Option<PinFault>> {
+    let clashing = |file: &&atelier_lang::graph::File| {
+        checkouts
+            .iter()
+            .any(|checkout| checkout.path == file.destination.value)
+    };
+    match node.files.iter().find(clashing) {
+        None => Ok(()),
+        Some(file) => Err(Some(PinFault {
+            span: file.destination.span,
+            error: PinError {
+                input: file.destination.value.clone(),
+                cause: "a repository lands at this path".to_owned(),
+                help: "give the file another path, or the repository another `path=`".to_owned(),
+            },
+        })),
+    }
 }
 
 /// In the order of the file, which the folders of steps refer to.
@@ -168,6 +199,7 @@ fn checkouts(node: &Node, pinned: &Pinned) -> Result<Vec<Checkout>, Option<PinFa
             depth: repo.depth,
             submodules: repo.submodules,
             lfs: repo.lfs,
+            credential: None,
         });
     }
     Ok(checkouts)
@@ -259,23 +291,16 @@ impl PinnedNode<'_> {
             timeout: written.timeout,
             retry: written.retry,
         };
-        let seen = |name: &atelier_lang::span::Spanned<String>| {
-            secrets
-                .get(&name.value)
-                .map(|value| (name.value.clone(), value.clone()))
-        };
-        let mut environment = self.environment(extra);
-        environment.secrets = self.node.secrets.iter().filter_map(seen).collect();
         BakeRequest {
             key: self.key,
             preimage: self.preimage.clone(),
             node: self.node.name.value.clone(),
             image: self.image.clone(),
             parent,
-            checkouts: self.checkouts.clone(),
+            checkouts: self.checkouts_with(secrets),
             files: self.files.clone(),
             steps: steps.map(step).collect(),
-            environment,
+            environment: self.environment(secrets, extra),
             caches: self.node.caches.clone(),
             resources: self.node.resources.clone(),
             force,
@@ -287,22 +312,35 @@ impl PinnedNode<'_> {
         secrets: &Secrets,
         extra: &BTreeMap<String, String>,
     ) -> SandboxRequest {
-        let mut environment = self.environment(extra);
-        environment.secrets = secrets.clone();
         SandboxRequest {
             key: self.key,
             image: self.image.clone(),
-            environment,
+            environment: self.environment(secrets, extra),
         }
     }
 
-    fn environment(&self, extra: &BTreeMap<String, String>) -> Environment {
+    fn checkouts_with(&self, secrets: &Secrets) -> Vec<Checkout> {
+        let checkouts = self.checkouts.iter().zip(&self.node.repos);
+        checkouts
+            .map(|(checkout, repo)| Checkout {
+                credential: credential(repo, secrets),
+                ..checkout.clone()
+            })
+            .collect()
+    }
+
+    /// Of the secrets only those that the node names: what opens a repository is not for its steps.
+    fn environment(&self, secrets: &Secrets, extra: &BTreeMap<String, String>) -> Environment {
         let mut variables = self.node.env.clone();
         variables.extend(extra.clone());
+        let named = |name: &Spanned<String>| {
+            let value = secrets.get(&name.value)?;
+            Some((name.value.clone(), value.clone()))
+        };
         Environment {
             variables,
             path: self.node.path.clone(),
-            secrets: BTreeMap::new(),
+            secrets: self.node.secrets.iter().filter_map(named).collect(),
         }
     }
 }

@@ -50,6 +50,10 @@ pub(super) struct SecretArgs {
     /// The value of a secret: NAME=env:VARIABLE or NAME=file:PATH
     #[arg(long = "secret", value_name = "NAME=SOURCE")]
     pub secrets: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct EnvArgs {
     /// A variable for steps and sandboxes; it is not in the key
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
@@ -75,6 +79,8 @@ pub(super) struct BuildArgs {
     #[command(flatten)]
     pub secrets: SecretArgs,
     #[command(flatten)]
+    pub env: EnvArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
@@ -93,6 +99,8 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     pub exit_code: bool,
     #[command(flatten)]
+    pub secrets: SecretArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
@@ -106,6 +114,8 @@ pub(super) struct UpArgs {
     pub command: Vec<String>,
     #[command(flatten)]
     pub secrets: SecretArgs,
+    #[command(flatten)]
+    pub env: EnvArgs,
     #[command(flatten)]
     pub store: StoreArgs,
 }

@@ -42,12 +42,13 @@ pub(super) async fn prepare<'g>(
     project: &'g Project,
     needed: &[NodeId],
     force: &[String],
+    secrets: &Secrets,
     store: &Path,
 ) -> Result<Planned<'g>, Failure> {
     let cancel = Cancel::new();
     let work = async {
         tokio::select! {
-            planned = resolve_and_plan(project, needed, force, store) => planned,
+            planned = resolve_and_plan(project, needed, force, secrets, store) => planned,
             () = cancel.cancelled() => Err(Failure::interrupted()),
         }
     };
@@ -58,6 +59,7 @@ async fn resolve_and_plan<'g>(
     project: &'g Project,
     needed: &[NodeId],
     force: &[String],
+    secrets: &Secrets,
     store: &Path,
 ) -> Result<Planned<'g>, Failure> {
     if let Some(unknown) = force.iter().find(|name| project.graph.find(name).is_none()) {
@@ -67,7 +69,7 @@ async fn resolve_and_plan<'g>(
         ));
     }
     let backend = Local::open(store)?;
-    let pinned = project.resolve(needed, store).await?;
+    let pinned = project.resolve(needed, store, secrets).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
         let errors = faults
             .into_iter()
@@ -230,11 +232,11 @@ impl Realised {
 pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
-    let variables = project::variables(&args.secrets)?;
+    let variables = project::variables(&args.env)?;
     let store = project::store_path(&args.store)?;
     let project = Project::load(words.file)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(&project, &needed, &args.force, &store).await?;
+    let planned = prepare(&project, &needed, &args.force, &secrets, &store).await?;
     let options = Options {
         jobs: jobs(args.jobs),
         keep_going: args.keep_going,
@@ -250,10 +252,11 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
 
 pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
+    let secrets = project::secrets(&args.secrets)?;
     let store = project::store_path(&args.store)?;
     let project = Project::load(words.file)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(&project, &needed, &args.force, &store).await?;
+    let planned = prepare(&project, &needed, &args.force, &secrets, &store).await?;
     if args.json {
         ui::print_json(&Plan::new(planned.backend.name(), planned.report()));
     } else {

@@ -9,11 +9,11 @@ use atelier_lang::source::{Sources, VirtualPath};
 use atelier_lang::{Inputs, evaluate};
 use secrecy::SecretString;
 
-use super::args::{SecretArgs, StoreArgs};
+use super::args::{EnvArgs, SecretArgs, StoreArgs};
 use super::failure::Failure;
 use super::{exit, ui};
 use crate::git::Git;
-use crate::pin::Secrets;
+use crate::pin::{self, Secrets};
 use crate::resolve::live::Live;
 use crate::resolve::{Pinned, resolve_all};
 use crate::world::Disk;
@@ -130,11 +130,21 @@ impl Project {
     }
 
     /// Pins all inputs of the nodes.
-    pub(super) async fn resolve(&self, needed: &[NodeId], store: &Path) -> Result<Pinned, Failure> {
+    pub(super) async fn resolve(
+        &self,
+        needed: &[NodeId],
+        store: &Path,
+        secrets: &Secrets,
+    ) -> Result<Pinned, Failure> {
         let folder = self.file.parent().unwrap_or(&self.root).to_owned();
         let git = Git::new(store, std::env::vars_os())
             .map_err(|error| Failure::machine(&error.to_string()))?;
-        let live = Live::new(self.root.clone(), folder, store, git);
+        let mut live = Live::new(self.root.clone(), folder, store, git);
+        for repo in needed.iter().flat_map(|&id| &self.graph.node(id).repos) {
+            if let Some(credential) = pin::credential(repo, secrets) {
+                live = live.with_credential(repo.source.value.clone(), credential);
+            }
+        }
         let pinned = resolve_all(&self.graph, needed, &live).await;
         let pinned = pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
         for notice in pinned.notices() {
@@ -193,7 +203,7 @@ pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
 }
 
 /// Reads `--env NAME=VALUE`.
-pub(super) fn variables(args: &SecretArgs) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn variables(args: &EnvArgs) -> Result<BTreeMap<String, String>, Failure> {
     let pair = |word: &String| match word.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err(Failure::usage(

@@ -16,12 +16,12 @@ use crate::realise::Options;
 pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
-    let variables = project::variables(&args.secrets)?;
+    let variables = project::variables(&args.env)?;
     let store = project::store_path(&args.store)?;
     let project = Project::load(words.file)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
-    let planned = prepare(&project, &needed, &[], &store).await?;
+    let planned = prepare(&project, &needed, &[], &secrets, &store).await?;
     if planned
         .actions
         .iter()

@@ -52,7 +52,7 @@ pub(super) async fn fetch(
             commit: checkout.commit,
             reference: &checkout.reference,
             depth: checkout.depth,
-            credential: None,
+            credential: checkout.credential.as_ref(),
             limit,
         };
         git.fetch_commit(&fetch, &into)

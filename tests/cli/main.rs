@@ -1,0 +1,20 @@
+//! The program as people and scripts use it: small projects of their own, the real git, the real backend.
+#![cfg(test)]
+
+mod bad_files;
+mod bad_machine;
+mod bad_steps;
+mod concurrent;
+mod crashes;
+mod environment;
+mod logs;
+mod plans;
+mod secrets;
+mod signals;
+mod snapshots;
+mod up;
+
+#[path = "../support/processes.rs"]
+mod processes;
+#[path = "../support/project.rs"]
+mod project;
