@@ -9,12 +9,17 @@ mod crashes;
 mod environment;
 mod logs;
 mod plans;
+mod repositories;
 mod secrets;
 mod signals;
 mod snapshots;
 mod up;
 
+#[path = "../support/git_server.rs"]
+mod git_server;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/repo.rs"]
+mod repo;
