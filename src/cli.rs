@@ -22,6 +22,7 @@ use args::{Arguments, Command};
 use failure::Failure;
 
 use crate::backend::local::launcher;
+use crate::sys;
 
 /// Exit codes that say more than success and failure; see the book.
 mod exit {
@@ -48,6 +49,10 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             .skip(2)
             .map(|word| word.to_string_lossy().into_owned());
         return launcher::main(&rest.collect::<Vec<_>>());
+    }
+    if let Err(error) = sys::keep_descriptors() {
+        let text = format!("cannot close what the caller left open: {error}");
+        return ExitCode::from(ui::show_failure(&Failure::machine(&text)));
     }
     // Files in the store are read by other users of a sandbox; nothing may depend on the caller's umask.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));

@@ -22,6 +22,7 @@ mod bake;
 mod boot;
 mod checkout;
 mod environment;
+mod files;
 mod image;
 mod init;
 pub mod launcher;

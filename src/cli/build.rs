@@ -146,7 +146,10 @@ impl Planned<'_> {
             .iter()
             .any(|work| matches!(work.action, Action::Bake(_)))
         {
-            self.backend.sweep().await?;
+            // Housekeeping: what it leaves costs room, and no build.
+            if let Err(error) = self.backend.sweep().await {
+                ui::notice(&error.message);
+            }
         }
         let cancel = Cancel::new();
         let (to, events) = unbounded_channel();

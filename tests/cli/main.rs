@@ -6,6 +6,7 @@ mod bad_machine;
 mod bad_steps;
 mod concurrent;
 mod crashes;
+mod credentials;
 mod environment;
 mod logs;
 mod plans;
@@ -14,6 +15,7 @@ mod secrets;
 mod signals;
 mod snapshots;
 mod up;
+mod watched;
 
 #[path = "../support/git_server.rs"]
 mod git_server;

@@ -7,14 +7,14 @@ use crate::project::Project;
 use crate::repo::Repo;
 
 /// A server with one repository, and the clone that pushes to it.
-struct Served {
-    project: Project,
-    server: GitServer,
+pub(crate) struct Served {
+    pub(crate) project: Project,
+    pub(crate) server: GitServer,
     clone: Repo,
 }
 
 /// Three commits, a tag on the second one.
-fn served(options: &str) -> Served {
+pub(crate) fn served(options: &str) -> Served {
     let project = Project::empty();
     let folder = project.root.parent().unwrap().to_owned();
     let clone = Repo::init(&folder.join("clone"), &[]);
@@ -40,12 +40,12 @@ fn served(options: &str) -> Served {
 }
 
 impl Served {
-    fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         self.clone.git(&["rev-parse", "HEAD"])
     }
 
     /// Runs a script in the repository of a sandbox.
-    fn sh(&self, script: &str) -> String {
+    pub(crate) fn sh(&self, script: &str) -> String {
         let script = format!("cd web; {script}");
         self.project
             .run(&["up", "--", "sh", "-c", &script])

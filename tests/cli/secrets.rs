@@ -44,7 +44,7 @@ fn holds(file: &Path, text: &str) -> bool {
 }
 
 /// Each file below a folder whose name or bytes have the text.
-fn found_in(folder: &Path, text: &str) -> Vec<String> {
+pub(crate) fn found_in(folder: &Path, text: &str) -> Vec<String> {
     let entries = walkdir::WalkDir::new(folder)
         .into_iter()
         .map(|entry| entry.unwrap());

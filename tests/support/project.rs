@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Longer than anything here takes, so that a test that hangs fails.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Project {
     /// Holds all the rest.
@@ -24,14 +24,6 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// A repository with this prebuild.kdl, committed.
-    pub(crate) fn new(file: &str) -> Self {
-        let project = Self::empty();
-        project.write("prebuild.kdl", file);
-        project.commit("first");
-        project
-    }
-
     /// A repository without a commit.
     pub(crate) fn empty() -> Self {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -60,13 +52,6 @@ impl Project {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
-    }
-
-    /// Puts one text in the place of another in prebuild.kdl.
-    pub(crate) fn edit(&self, old: &str, new: &str) {
-        let text = fs::read_to_string(self.root.join("prebuild.kdl")).unwrap();
-        assert!(text.contains(old), "{old}");
-        self.write("prebuild.kdl", &text.replace(old, new));
     }
 
     /// Commits everything and returns the commit's id.
@@ -131,10 +116,6 @@ impl Project {
         self.start_command(command).wait()
     }
 
-    pub(crate) fn start(&self, words: &[&str]) -> Running<'_> {
-        self.start_command(self.atelier(words))
-    }
-
     pub(crate) fn start_command(&self, mut command: Command) -> Running<'_> {
         let mut child = command
             .stdout(Stdio::piped())
@@ -179,76 +160,19 @@ impl Project {
         assert_eq!(ran.code(), 0, "{ran:?}");
         ran.column("action")
     }
-
-    pub(crate) fn snapshots(&self) -> Vec<Value> {
-        let ran = self.run(&["snapshots", "--json"]);
-        assert_eq!(ran.code(), 0, "{ran:?}");
-        ran.json()["snapshots"].as_array().unwrap().clone()
-    }
-
-    /// Nothing of a bake is left but logs: no process, no mount, no folder.
-    pub(crate) fn assert_nothing_left(&self) {
-        crate::processes::wait_until("everything to end", || self.processes().is_empty());
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let inside = format!("{}/", self.store.display());
-        assert!(!mounts.contains(&inside), "{mounts}");
-        let scratch: Vec<_> = fs::read_dir(self.store.join("w"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .collect();
-        assert!(scratch.is_empty(), "{scratch:?}");
-    }
-
-    /// What works in the store, or was told of it.
-    pub(crate) fn processes(&self) -> Vec<String> {
-        let store = self.store.to_str().unwrap();
-        let mut found = Vec::new();
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-            // A sandbox's processes have a root of their own, but mounts from here.
-            let mounts = || fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
-            let number = entry.file_name().to_string_lossy().parse::<u32>().is_ok();
-            if number
-                && (folder.starts_with(store)
-                    || words.contains(store)
-                    || mounts().contains(&format!("{store}/")))
-            {
-                found.push(words);
-            }
-        }
-        found
-    }
 }
 
 /// The program, running.
 pub(crate) struct Running<'a> {
     project: &'a Project,
-    child: Child,
-    lines: Receiver<String>,
-    stderr: String,
+    pub(crate) child: Child,
+    pub(crate) lines: Receiver<String>,
+    /// What of `lines` was taken.
+    pub(crate) stderr: String,
     stdout: Option<std::thread::JoinHandle<String>>,
 }
 
 impl Running<'_> {
-    /// Waits for a line of stderr with this text in it.
-    pub(crate) fn until(&mut self, text: &str) {
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            writeln!(self.stderr, "{line}").unwrap();
-            if line.contains(text) {
-                return;
-            }
-        }
-        panic!("waited in vain for {text}:\n{}", self.stderr);
-    }
-
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).unwrap();
-    }
-
     pub(crate) fn wait(mut self) -> Ran {
         let status = self.end();
         let stdout = self.stdout.take().unwrap().join().unwrap();

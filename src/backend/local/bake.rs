@@ -14,7 +14,7 @@ use super::environment::{self, ImageVariables};
 use super::image::{self, Image};
 use super::lease::Lease;
 use super::log::Log;
-use super::protocol::{Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind};
+use super::protocol::{Action, CacheMount, FileSpec, Layout, Process, Root, RootLayers, StdioKind};
 use super::session::Session;
 use super::store::{Scratch, failed};
 use super::{Local, checkout, nonce};
@@ -152,24 +152,25 @@ impl Bake<'_> {
         })
     }
 
+    /// One at a time: each may be large.
     async fn write_files(&mut self) -> Result<(), BakeError> {
-        let files = &self.request.files;
-        if files.is_empty() {
-            return Ok(());
+        for file in &self.request.files {
+            self.log.phase(&format!("write {}", file.path));
+            let file = FileSpec {
+                path: file.path.clone(),
+                mode: file.mode,
+                content: file.content.clone(),
+            };
+            let process = Process {
+                root: Root::Image,
+                user: User::Dev,
+                folder: "/home/dev".to_owned(),
+                environment: Vec::new(),
+                action: Action::Write(file),
+                stdio: StdioKind::Frames,
+            };
+            self.session()?.run(process, |_| {}).await?;
         }
-        self.log.phase(&format!("write {} files", files.len()));
-        let write = |file: &crate::backend::WorkspaceFile| {
-            (file.path.clone(), file.mode, file.content.clone())
-        };
-        let process = Process {
-            root: Root::Image,
-            user: User::Dev,
-            folder: "/home/dev".to_owned(),
-            environment: Vec::new(),
-            action: Action::Write(files.iter().map(write).collect()),
-            stdio: StdioKind::Frames,
-        };
-        self.session()?.run(process, |_| {}).await?;
         Ok(())
     }
 

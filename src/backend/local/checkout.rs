@@ -15,18 +15,28 @@ use crate::backend::{BackendError, BakeError, Checkout, Class};
 use crate::git::{Fetch, Git};
 use crate::resolve::PinError;
 
-/// Puts a fetched `.git` in its place and brings the work tree to its commit. The old index, if there is one, saves
-/// rewriting what is right already, and knows what the commit before had that this one has not.
+/// Puts a fetched `.git` in its place and makes every tracked path equal to the commit; what is right already is not
+/// touched. A repository that a parent left tells which paths it tracked, and nothing else: its settings run no program
+/// here, and marks in its index hide nothing.
 const CHECK_OUT: &str = r#"
-mkdir -p -- "$1" && cd -- "$1"
-index=
-if [ -f .git/index ]; then index=$(mktemp); cp -p .git/index "$index"; fi
+mkdir -p -- "$1"
+cd -P -- "$1"
+if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
+old=$(mktemp -d)
+if [ -f .git/index ]; then cp .git/index "$old/index"; fi
 rm -rf .git
 cp -R "$2" .git
-if [ -n "$index" ]; then mv "$index" .git/index; fi
+git read-tree HEAD
+git update-index -q --refresh >/dev/null || :
+if [ -f "$old/index" ] && GIT_INDEX_FILE="$old/index" git ls-files -z >"$old/files" 2>/dev/null; then
+    git ls-files -z | sort -z >"$old/new"
+    sort -z "$old/files" | comm -z -23 - "$old/new" | xargs -0r rm -rf --
+fi
 git reset --quiet --hard
 commit=$(git rev-parse HEAD)
 if [ "$commit" != "$3" ]; then echo "checked out $commit, not $3" >&2; exit 1; fi
+changed=$(git status --porcelain --untracked-files=no)
+if [ -n "$changed" ]; then echo "the work tree is not the commit:" "$changed" >&2; exit 1; fi
 "#;
 
 /// A step may have removed a repository, or committed to it; what is there must be whole.

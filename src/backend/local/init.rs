@@ -1,15 +1,15 @@
 //! The first process of a sandbox's PID namespace: it enters the root, starts the one process it is for, reaps what is
 //! orphaned, and ends. When it ends, the kernel ends everything else in the namespace.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use atelier_lang::graph::User;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use rustix::process::{
     Pid, Signal, WaitOptions, pivot_root, set_parent_process_death_signal, setsid, wait,
 };
@@ -19,6 +19,7 @@ use rustix::thread::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::files;
 use super::protocol::{Action, Process, Refusal, StdioKind};
 use crate::backend::Ending;
 use crate::sys;
@@ -90,7 +91,12 @@ fn live(
     rustix::system::sethostname(hostname.as_bytes())
         .map_err(|error| Refusal::new("set the host name", error))?;
     match &process.action {
-        Action::Write(files) => write_all(files),
+        Action::Write(file) => {
+            drop_privileges(User::Dev).map_err(|error| Refusal::new("become dev", error))?;
+            files::write(file)
+                .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
+            Ok(Ending::Exited(0))
+        }
         Action::Run(program) => {
             let child = start(process, program, output, terminal)?;
             reap(child).map_err(|error| Refusal::new("wait for the process", error))
@@ -103,6 +109,7 @@ fn enter(root: &Path) -> Result<(), Refusal> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", root.join("proc"), "proc", flags, None)
         .map_err(|error| Refusal::new("mount /proc", error))?;
+    protect_proc(&root.join("proc")).map_err(|error| Refusal::new("protect /proc", error))?;
     let pivot = || {
         rustix::process::chdir(root)?;
         pivot_root(".", ".")?;
@@ -110,6 +117,28 @@ fn enter(root: &Path) -> Result<(), Refusal> {
         rustix::process::chdir("/")
     };
     pivot().map_err(|error| Refusal::new("enter the root file system", error))
+}
+
+/// What of /proc belongs to the machine. Its files ask who writes for a uid, not for a capability, so that a root step
+/// could otherwise change it.
+const READ_ONLY: [&str; 6] = ["sys", "irq", "bus", "fs", "acpi", "sysrq-trigger"];
+const HIDDEN: [&str; 4] = ["kcore", "keys", "timer_list", "sched_debug"];
+
+fn protect_proc(proc: &Path) -> rustix::io::Result<()> {
+    let there = |name: &&&str| proc.join(name).exists();
+    for path in READ_ONLY.iter().filter(there).map(|name| proc.join(name)) {
+        mount_bind(&path, &path)?;
+        let flags = MountFlags::BIND
+            | MountFlags::RDONLY
+            | MountFlags::NOSUID
+            | MountFlags::NODEV
+            | MountFlags::NOEXEC;
+        mount_remount(&path, flags, c"")?;
+    }
+    for path in HIDDEN.iter().filter(there).map(|name| proc.join(name)) {
+        mount_bind("/dev/null", &path)?;
+    }
+    Ok(())
 }
 
 fn start(
@@ -238,35 +267,4 @@ fn reap(child: Pid) -> rustix::io::Result<Ending> {
             return Ok(Ending::Signalled(signal));
         }
     }
-}
-
-/// Writes files as `dev`, who can do no harm through a symbolic link that a parent left.
-fn write_all(files: &[(String, u32, Vec<u8>)]) -> Result<Ending, Refusal> {
-    drop_privileges(User::Dev).map_err(|error| Refusal::new("become dev", error))?;
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    for (path, mode, content) in files {
-        let path = Path::new("/home/dev").join(path);
-        write(&path, *mode, content)
-            .map_err(|error| Refusal::new(format!("write {}", path.display()), error))?;
-    }
-    Ok(Ending::Exited(0))
-}
-
-/// Replaces what is there, a symbolic link included.
-fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file: File = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
-    file.write_all(content)?;
-    // The mode that was asked for, whatever the umask is.
-    file.set_permissions(fs::Permissions::from_mode(mode))
 }

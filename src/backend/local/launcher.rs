@@ -30,6 +30,9 @@ pub const ARGUMENT: &str = protocol::ARGUMENT;
 
 /// Runs as a launcher: `arguments` are the socket's number and the parent's process id.
 pub fn main(arguments: &[String]) -> ExitCode {
+    if sys::keep_descriptors().is_err() {
+        return ExitCode::FAILURE;
+    }
     if arguments == [store::REAP] {
         return match store::empty_trash() {
             Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! The log of a bake: written as output comes, kept whatever becomes of the bake, and free of secrets.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
@@ -15,7 +15,8 @@ const LINE: usize = 64 << 10;
 const MASK: &str = "***";
 
 pub(super) struct Log {
-    file: File,
+    /// Flushed with each piece of output, for those who follow.
+    file: BufWriter<File>,
     path: PathBuf,
     events: Sink,
     secrets: Vec<SecretString>,
@@ -29,7 +30,7 @@ impl Log {
         events: &Sink,
         secrets: Vec<SecretString>,
     ) -> std::io::Result<Self> {
-        let file = File::create_new(&path)?;
+        let file = BufWriter::new(File::create_new(&path)?);
         events.send(Kind::Started { log: path.clone() });
         Ok(Self {
             file,
@@ -49,6 +50,7 @@ impl Log {
         self.flush();
         let text = self.mask(text);
         self.write(&format!("==> {text}"));
+        self.file.flush().ok();
         self.events.send(Kind::Phase(text));
     }
 
@@ -57,6 +59,7 @@ impl Log {
         self.flush();
         let text = self.mask(text);
         self.write(&format!("--> {text}"));
+        self.file.flush().ok();
         self.events.send(Kind::Notice(text));
     }
 
@@ -70,6 +73,7 @@ impl Log {
                 self.cut();
             }
         }
+        self.file.flush().ok();
     }
 
     /// Ends an unfinished line.

@@ -85,8 +85,17 @@ pub(super) enum Root {
 pub(super) enum Action {
     /// A program, found on the environment's PATH, and its arguments.
     Run(Vec<String>),
-    /// Files to write below /home/dev: path, mode, content.
-    Write(Vec<(String, u32, Vec<u8>)>),
+    /// A file to write below /home/dev.
+    Write(FileSpec),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct FileSpec {
+    /// Relative to /home/dev.
+    pub path: String,
+    pub mode: u32,
+    #[serde(with = "hex::serde")]
+    pub content: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -73,7 +73,11 @@ impl Session {
         self.requests.send(&Request::Run(Box::new(process))).await?;
         loop {
             match self.replies.receive().await? {
-                Reply::Output(bytes) => output(&bytes),
+                Reply::Output(bytes) => {
+                    output(&bytes);
+                    // Who watches gets its turn: a step that prints without end must not fill the memory.
+                    tokio::task::yield_now().await;
+                }
                 Reply::Ended(ending) => return Ok(ending),
                 Reply::Refused(refused) => return Err(describe(&refused)),
                 Reply::Ready => return Err(broken("run a process", "an odd reply")),

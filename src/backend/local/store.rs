@@ -15,7 +15,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -87,21 +87,25 @@ impl Store {
     }
 
     fn prepare(&self) -> io::Result<()> {
-        if self.root.join("format").is_file() {
-            let owner = fs::metadata(&self.root)?.uid();
-            return match owner == rustix::process::geteuid().as_raw() {
-                true => Ok(()),
-                false => Err(io::Error::other(format!("it belongs to user {owner}"))),
-            };
-        }
-        if self.holds_other_things() {
-            return Err(io::Error::other("the folder is not empty, and no store"));
-        }
-        // Files of other users are in it: nobody else may look.
+        // Programs of other users lie in it, some with privileges: nobody else may look, or put anything there.
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.root)?;
+        let folder = fs::metadata(&self.root)?;
+        if folder.uid() != rustix::process::geteuid().as_raw() {
+            let owner = folder.uid();
+            return Err(io::Error::other(format!("it belongs to user {owner}")));
+        }
+        if folder.mode() & 0o077 != 0 {
+            fs::set_permissions(&self.root, fs::Permissions::from_mode(0o700))?;
+        }
+        if self.root.join("format").is_file() {
+            return Ok(());
+        }
+        if self.holds_other_things() {
+            return Err(io::Error::other("the folder is not empty, and no store"));
+        }
         for folder in FOLDERS {
             fs::create_dir_all(self.root.join(folder))?;
         }

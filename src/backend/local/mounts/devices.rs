@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
 
 use super::{Mounted, at};
 
@@ -29,6 +29,9 @@ pub(super) fn mount_devices(root: &Path) -> Mounted<()> {
             "show a device",
             mount_bind(Path::new("/dev").join(name), &target),
         )?;
+        // Only what is written to the device gets through: its mode and owner are the machine's.
+        let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NOEXEC;
+        at("protect a device", mount_remount(&target, flags, c""))?;
     }
     for folder in ["shm", "pts"] {
         at("make a folder in /dev", fs::create_dir(dev.join(folder)))?;

@@ -83,7 +83,11 @@ impl Store {
 
     /// Takes a folder or a file out of use at once; see [`Self::reap`].
     pub(super) fn discard(&self, path: &Path) -> io::Result<()> {
-        fs::rename(path, self.root.join("trash").join(nonce::name()))
+        match fs::rename(path, self.root.join("trash").join(nonce::name())) {
+            // Somebody else was quicker.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
     }
 
     /// Starts a process that empties the trash, if there is anything in it: deleting can take longer than all else, and
@@ -105,24 +109,42 @@ impl Store {
     }
 }
 
-/// Empties the trash of the store that is the current folder, until there is none. One process at a time does it.
+/// Empties the trash of the store that is the current folder, until there is none, or nothing more can be deleted. One
+/// process at a time does it.
 pub(in super::super) fn empty_trash() -> io::Result<()> {
     let lock = File::create("locks/reap")?;
     if lock.try_lock().is_err() {
         return Ok(());
     }
-    loop {
-        let entries = fs::read_dir("trash")?.collect::<io::Result<Vec<_>>>()?;
-        if entries.is_empty() {
-            return Ok(());
-        }
-        for entry in entries {
-            match entry.file_type()?.is_dir() {
-                true => fs::remove_dir_all(entry.path())?,
-                false => fs::remove_file(entry.path())?,
-            }
+    let trash = Path::new("trash");
+    let mut deleted = true;
+    while deleted {
+        deleted = false;
+        for entry in fs::read_dir(trash)?.flatten() {
+            deleted |= delete(&entry.path(), trash, DEEPEST);
         }
     }
+    Ok(())
+}
+
+/// So many names fit in a path.
+const DEEPEST: usize = 12;
+
+/// Deletes what it can; `true` if that was anything. What lies deeper than `depth` goes to the trash by itself first: a
+/// step may nest folders deeper than a path or a stack can tell.
+fn delete(path: &Path, trash: &Path, depth: usize) -> bool {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    if !is_folder {
+        return fs::remove_file(path).is_ok();
+    }
+    if depth == 0 {
+        return fs::rename(path, trash.join(nonce::name())).is_ok();
+    }
+    let mut deleted = false;
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        deleted |= delete(&entry.path(), trash, depth - 1);
+    }
+    fs::remove_dir(path).is_ok() || deleted
 }
 
 fn is_abandoned(scratch: &Path) -> bool {
