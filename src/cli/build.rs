@@ -7,15 +7,15 @@ use std::pin::pin as pin_future;
 
 use atelier_lang::graph::NodeId;
 use atelier_lang::source::Sources;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::args::{BuildArgs, PlanArgs};
 use super::failure::{self, Failure};
 use super::history::History;
+use super::interrupt::Interrupts;
 use super::project::{self, Project, Words};
 use super::report::{self, Node, Plan};
-use super::{exit, ui};
+use super::{exit, progress, ui};
 use crate::backend::local::Local;
 use crate::backend::{Backend, Cancel};
 use crate::event::Sink;
@@ -158,7 +158,7 @@ impl Planned<'_> {
             let sink = Sink::new("", to);
             realise::realise(&self.backend, &work, options, &sink, &cancel).await
         };
-        let shown = ui::show_progress(events);
+        let shown = progress::show(events);
         let (ends, logs) = interruptible(&cancel, async { tokio::join!(realised, shown) }).await?;
         self.remember(&ends, &logs);
         Ok(Realised {
@@ -299,16 +299,12 @@ fn jobs(given: Option<u16>) -> usize {
 
 /// Lets `work` go on to its end; the first Ctrl-C or SIGTERM cancels what runs, and then it ends soon.
 async fn interruptible<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Result<T, Failure> {
-    let failed =
-        |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupts = Interrupts::watch()?;
     let mut work = pin_future!(work);
     loop {
         tokio::select! {
             done = &mut work => return Ok(done),
-            _ = interrupt.recv() => cancel.cancel(),
-            _ = terminate.recv() => cancel.cancel(),
+            () = interrupts.next() => cancel.cancel(),
         }
     }
 }

@@ -169,7 +169,15 @@ pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
             }
         },
     };
-    std::path::absolute(path).map_err(|error| Failure::machine(&error.to_string()))
+    let path = std::path::absolute(path)
+        .map_err(|error| Failure::machine(&format!("cannot tell the current folder: {error}")))?;
+    match path.to_str() {
+        Some(_) => Ok(path),
+        None => Err(Failure::usage(
+            format!("the store's path {} is not UTF-8", path.display()),
+            "place the store elsewhere with --store DIR",
+        )),
+    }
 }
 
 /// Reads the values that `--secret` names.
@@ -215,7 +223,8 @@ pub(super) fn variables(args: &EnvArgs) -> Result<BTreeMap<String, String>, Fail
 }
 
 fn nearest() -> Result<PathBuf, Failure> {
-    let here = std::env::current_dir().map_err(|error| Failure::machine(&error.to_string()))?;
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::machine(&format!("cannot tell the current folder: {error}")))?;
     for folder in here.ancestors() {
         if folder.join(FILE).is_file() {
             return Ok(folder.join(FILE));

@@ -1,20 +1,15 @@
 //! What people see. Data goes to stdout and everything else to stderr, from here alone.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::Write;
 
 use atelier_lang::diag::Diagnostic;
 use atelier_lang::render::render;
 use atelier_lang::source::Sources;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::exit;
 use super::failure::{Failure, Message};
-use crate::event::{Event, Kind};
 
 /// Before anything is shown: long lines stay whole, since people copy paths and commands out of them.
 pub(super) fn prepare() {
@@ -34,7 +29,7 @@ pub(super) fn print(text: &str) {
 }
 
 /// Says something to people; `eprintln!` would end the work when they have gone away.
-fn say(line: impl Display) {
+pub(super) fn say(line: impl Display) {
     writeln!(std::io::stderr(), "{line}").ok();
 }
 
@@ -82,87 +77,5 @@ fn show_message(message: &Message) {
     }
     if message.exit == exit::BUG {
         say("  this is a fault of atelier: please report it");
-    }
-}
-
-/// Shows events as they come: on a terminal a line per running node below the output, else plain lines.
-/// Returns where each node's log is.
-pub(super) async fn show_progress(
-    mut events: UnboundedReceiver<Event>,
-) -> BTreeMap<String, PathBuf> {
-    let mut progress = Progress::new();
-    let mut logs = BTreeMap::new();
-    while let Some(event) = events.recv().await {
-        progress.show(&event);
-        if let Kind::Started { log } = event.kind {
-            logs.insert(event.node, log);
-        }
-    }
-    logs
-}
-
-struct Progress {
-    bars: Option<MultiProgress>,
-    running: BTreeMap<String, ProgressBar>,
-}
-
-impl Progress {
-    fn new() -> Self {
-        let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-        let terminal = std::io::stderr().is_terminal() && !dumb && std::env::var_os("CI").is_none();
-        Self {
-            bars: terminal.then(MultiProgress::new),
-            running: BTreeMap::new(),
-        }
-    }
-
-    fn show(&mut self, event: &Event) {
-        let Event { node, kind } = event;
-        match kind {
-            Kind::Started { .. } => self.start(node),
-            Kind::Waiting => {
-                self.line(node, "--> another bake of it is under way; this is its log");
-            }
-            Kind::Phase(text) => {
-                if let Some(bar) = self.running.get(node) {
-                    bar.set_message(text.clone());
-                }
-                self.line(node, &format!("==> {text}"));
-            }
-            Kind::Output(text) => self.line(node, text),
-            Kind::Notice(text) => self.line(node, &format!("--> {text}")),
-            Kind::Baked { seconds } => self.end(node, &format!("==> baked in {seconds:.1} s")),
-            Kind::Reused => self.end(node, "==> reused"),
-            Kind::Failed(text) => self.end(node, &format!("==> failed: {text}")),
-            Kind::Skipped => self.end(node, "==> skipped"),
-            Kind::Cancelled => self.end(node, "==> cancelled"),
-        }
-    }
-
-    fn start(&mut self, node: &str) {
-        let Some(bars) = &self.bars else { return };
-        let bar = bars.add(ProgressBar::new_spinner());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {elapsed} {wide_msg}") {
-            bar.set_style(style);
-        }
-        bar.set_prefix(node.to_owned());
-        bar.enable_steady_tick(std::time::Duration::from_millis(120));
-        self.running.insert(node.to_owned(), bar);
-    }
-
-    fn end(&mut self, node: &str, text: &str) {
-        if let Some(bar) = self.running.remove(node) {
-            bar.finish_and_clear();
-        }
-        self.line(node, text);
-    }
-
-    fn line(&self, node: &str, text: &str) {
-        let line = format!("{node} | {text}");
-        match &self.bars {
-            // Without a bar it prints nothing.
-            Some(bars) if !self.running.is_empty() => drop(bars.println(line)),
-            _ => say(&line),
-        }
     }
 }

@@ -8,6 +8,7 @@ use atelier_lang::graph::NodeId;
 use super::args::UpArgs;
 use super::build::{Planned, prepare};
 use super::failure::Failure;
+use super::interrupt::Interrupts;
 use super::project::{self, Project, Words};
 use crate::backend::{Backend, Exec, Stdio};
 use crate::plan::Action;
@@ -52,6 +53,8 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     };
     let ending = run(&planned, &sandbox, &exec).await;
     planned.backend.destroy(&sandbox).await?;
+    // Those that were killed left theirs; what that costs is nobody's failure.
+    planned.backend.sweep().await.ok();
     ending
 }
 
@@ -61,15 +64,10 @@ async fn run(
     sandbox: &crate::backend::SandboxId,
     exec: &Exec,
 ) -> Result<u8, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed =
-        |error: std::io::Error| Failure::machine(&format!("cannot watch for signals: {error}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupts = Interrupts::watch()?;
     tokio::select! {
         ending = planned.backend.exec(sandbox, exec) => Ok(ending?.code()),
-        _ = interrupt.recv() => Err(Failure::interrupted()),
-        _ = terminate.recv() => Err(Failure::interrupted()),
+        () = interrupts.next() => Err(Failure::interrupted()),
     }
 }
 

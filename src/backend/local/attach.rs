@@ -31,6 +31,7 @@ pub(super) async fn run(
         .requests
         .send(&Request::Run(Box::new(process(size))))
         .await?;
+    let mut open = true;
     loop {
         tokio::select! {
             reply = session.replies.receive() => match reply? {
@@ -39,8 +40,10 @@ pub(super) async fn run(
                 Reply::Refused(refused) => return Err(super::session::describe(&refused)),
                 Reply::Ready => {}
             },
-            keys = terminal.keys() => {
+            keys = terminal.keys(), if open => {
                 let keys = keys.map_err(|error| unusable(&error))?;
+                // Its other side has gone away; what runs may go on without it.
+                open = !keys.is_empty();
                 session.requests.send(&Request::Input(keys)).await?;
             }
             _ = resized.recv() => {

@@ -1,9 +1,9 @@
 //! The first process of a sandbox's PID namespace: it enters the root, starts the one process it is for, reaps what is
 //! orphaned, and ends. When it ends, the kernel ends everything else in the namespace.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -97,10 +97,10 @@ fn live(
                 .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
             Ok(Ending::Exited(0))
         }
-        Action::Run(program) => {
-            let child = start(process, program, output, terminal)?;
-            reap(child).map_err(|error| Refusal::new("wait for the process", error))
-        }
+        Action::Run(program) => match start(process, program, output, terminal) {
+            Ok(child) => reap(child).map_err(|error| Refusal::new("wait for the process", error)),
+            Err(NotStarted(code)) => Ok(Ending::Exited(code)),
+        },
     }
 }
 
@@ -141,33 +141,59 @@ fn protect_proc(proc: &Path) -> rustix::io::Result<()> {
     Ok(())
 }
 
+/// What a shell says of a program that it cannot start: 127 if there is none, else 126. The reason has been printed
+/// where the program would have printed.
+struct NotStarted(i32);
+
 fn start(
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
     terminal: Option<&OwnedFd>,
-) -> Result<Pid, Refusal> {
-    let path = find(&program[0], &process.environment)?;
-    let mut command = Command::new(&path);
+) -> Result<Pid, NotStarted> {
+    let mut errors = match (&output, terminal) {
+        (Some(output), _) => output.as_fd().try_clone_to_owned(),
+        (None, Some(terminal)) => terminal.try_clone(),
+        (None, None) => io::stderr().as_fd().try_clone_to_owned(),
+    }
+    .map(File::from);
+    launch(process, program, output, terminal).map_err(|error| {
+        if let Ok(errors) = &mut errors {
+            let name = program.first().map_or("", String::as_str);
+            writeln!(errors, "cannot start {name} in {}: {error}", process.folder).ok();
+        }
+        NotStarted(if error.kind() == io::ErrorKind::NotFound {
+            127
+        } else {
+            126
+        })
+    })
+}
+
+fn launch(
+    process: &Process,
+    program: &[String],
+    output: Option<PipeWriter>,
+    terminal: Option<&OwnedFd>,
+) -> io::Result<Pid> {
+    let (name, arguments) = program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(find(name, &process.environment)?);
     command
-        .args(&program[1..])
+        .args(arguments)
         .env_clear()
         .envs(process.environment.iter().cloned());
     let copy = |fd: &OwnedFd| fd.try_clone().map(Stdio::from);
-    let failed = |error| Refusal::new("duplicate a descriptor", error);
     match (process.stdio, output, terminal) {
         (StdioKind::Frames, Some(output), _) => {
             let output = OwnedFd::from(output);
             command
                 .stdin(Stdio::null())
-                .stdout(copy(&output).map_err(failed)?)
+                .stdout(copy(&output)?)
                 .stderr(output);
         }
         (StdioKind::Terminal(_), _, Some(terminal)) => {
-            command.stdin(copy(terminal).map_err(failed)?);
-            command
-                .stdout(copy(terminal).map_err(failed)?)
-                .stderr(copy(terminal).map_err(failed)?);
+            command.stdin(copy(terminal)?);
+            command.stdout(copy(terminal)?).stderr(copy(terminal)?);
         }
         _ => {}
     }
@@ -175,20 +201,12 @@ fn start(
     let terminal = terminal.is_some();
     let folder = process.folder.clone();
     sys::before_exec(&mut command, move || become_user(user, &folder, terminal));
-    let child = command.spawn().map_err(|error| {
-        let operation = format!("start {} in {}", path.display(), process.folder);
-        Refusal::new(operation, error)
-    })?;
-    Pid::from_raw(child.id().cast_signed())
-        .ok_or_else(|| Refusal::new("start a process", io::Error::from(io::ErrorKind::Other)))
+    let child = command.spawn()?;
+    Ok(Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?)
 }
 
 /// The program's path, by the sandbox's PATH and not by atelier's.
-fn find(program: &str, environment: &[(String, String)]) -> Result<PathBuf, Refusal> {
-    let missing = || {
-        let cause = io::Error::new(io::ErrorKind::NotFound, "not found on the sandbox's PATH");
-        Refusal::new(format!("start {program}"), cause)
-    };
+fn find(program: &str, environment: &[(String, String)]) -> io::Result<PathBuf> {
     if program.contains('/') {
         return Ok(PathBuf::from(program));
     }
@@ -200,10 +218,11 @@ fn find(program: &str, environment: &[(String, String)]) -> Result<PathBuf, Refu
         fs::metadata(candidate)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    path.split(':')
+    let found = path
+        .split(':')
         .map(|folder| Path::new(folder).join(program))
-        .find(executable)
-        .ok_or_else(missing)
+        .find(executable);
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not on the sandbox's PATH"))
 }
 
 /// Between fork and exec: a session of its own, the user, no privileges, the folder.

@@ -87,12 +87,20 @@ impl Session {
 
     /// Ends the process that runs, if one does, and reads on until it is gone.
     pub(super) async fn kill(&mut self) -> Result<(), BackendError> {
-        self.requests.send(&Request::Kill).await?;
-        while !matches!(
-            self.replies.receive().await?,
-            Reply::Ended(_) | Reply::Refused(_)
-        ) {}
-        Ok(())
+        let killed = async {
+            self.requests.send(&Request::Kill).await?;
+            while !matches!(
+                self.replies.receive().await?,
+                Reply::Ended(_) | Reply::Refused(_)
+            ) {}
+            Ok(())
+        };
+        let killed = tokio::time::timeout(FAREWELL, killed).await;
+        // Something has stopped it; what it runs ends with it.
+        killed.unwrap_or_else(|_| {
+            self.launcher.start_kill().ok();
+            Err(ended())
+        })
     }
 
     /// Ends the sandbox; when this returns, its processes and mounts are gone.
@@ -129,7 +137,7 @@ impl Replies {
                 Err(error) => return Err(broken("understand the launcher", error)),
             }
             match self.from.read_buf(&mut self.come).await {
-                Ok(0) => return Err(broken("go on", "the launcher has ended")),
+                Ok(0) => return Err(ended()),
                 Ok(_) => {}
                 Err(error) => return Err(broken("hear from the launcher", error)),
             }
@@ -163,6 +171,11 @@ fn spawn(socket: &OwnedFd) -> std::io::Result<Child> {
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
+}
+
+fn ended() -> BackendError {
+    let message = "the sandbox has ended: something killed it, or the machine is out of memory";
+    BackendError::new(Class::Transient, message)
 }
 
 fn broken(operation: &str, error: impl std::fmt::Display) -> BackendError {
