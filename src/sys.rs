@@ -68,7 +68,13 @@ pub(crate) fn die_with_parent(command: &mut Command) {
 /// sandbox. Called before anything else is opened.
 pub(crate) fn keep_descriptors() -> io::Result<()> {
     // SAFETY: marks descriptors, and closes none.
-    match unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) } {
+    match unsafe {
+        libc::close_range(
+            3,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC.cast_signed(),
+        )
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -25,7 +25,7 @@ prebuild b {
 const MOMENTS: [(&str, u64); 10] = [
     ("check out src", 0),
     ("check out src", 40),
-    ("write 1 files", 0),
+    ("write one", 0),
     ("moment-1", 20),
     ("moment-2", 0),
     ("moment-3", 0),

@@ -39,10 +39,10 @@ fn the_command_s_own_status_is_returned() {
 #[test]
 fn a_command_that_is_not_there_is_said() {
     let project = project();
-    let ran = project.run(&["up", "--", "no-such-program"]).expect(6);
+    let ran = project.run(&["up", "--", "no-such-program"]).expect(127);
     assert!(
         ran.stderr
-            .contains("cannot start no-such-program: not found on the sandbox's PATH"),
+            .contains("cannot start no-such-program in /home/dev: it is not on the sandbox's PATH"),
         "{}",
         ran.stderr
     );
