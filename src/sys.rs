@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -78,6 +79,30 @@ pub(crate) fn keep_descriptors() -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Leaves the keys of the caller's login behind: a process possesses those of its session, whoever it is.
+pub(crate) fn leave_keyring() {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: without a name, a new and empty keyring takes the old one's place. A kernel without keys has none to hide.
+    unsafe {
+        libc::syscall(
+            libc::SYS_keyctl,
+            JOIN_SESSION_KEYRING,
+            std::ptr::null::<libc::c_char>(),
+        )
+    };
+}
+
+/// Whether the caller has this process ignore a signal.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks only; all zeros is a valid action, whether or not the call has written another.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Ends this process at once, without destructors: for the child of a fork.

@@ -44,6 +44,7 @@ pub(super) async fn prepare<'g>(
     force: &[String],
     secrets: &Secrets,
     store: &Path,
+    interrupts: &mut Interrupts,
 ) -> Result<Planned<'g>, Failure> {
     let cancel = Cancel::new();
     let work = async {
@@ -52,7 +53,7 @@ pub(super) async fn prepare<'g>(
             () = cancel.cancelled() => Err(Failure::interrupted()),
         }
     };
-    interruptible(&cancel, work).await?
+    interruptible(&cancel, interrupts, work).await
 }
 
 async fn resolve_and_plan<'g>(
@@ -125,6 +126,7 @@ impl Planned<'_> {
         secrets: &Secrets,
         variables: &BTreeMap<String, String>,
         options: Options,
+        interrupts: &mut Interrupts,
     ) -> Result<Realised, Failure> {
         self.require_secrets(secrets)?;
         let work: Vec<Work> = self
@@ -159,7 +161,8 @@ impl Planned<'_> {
             realise::realise(&self.backend, &work, options, &sink, &cancel).await
         };
         let shown = progress::show(events);
-        let (ends, logs) = interruptible(&cancel, async { tokio::join!(realised, shown) }).await?;
+        let (ends, logs) =
+            interruptible(&cancel, interrupts, async { tokio::join!(realised, shown) }).await;
         self.remember(&ends, &logs);
         Ok(Realised {
             ends,
@@ -233,18 +236,29 @@ impl Realised {
 }
 
 pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
+    let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
     let store = project::store_path(&args.store)?;
     let project = Project::load(words.file)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(&project, &needed, &args.force, &secrets, &store).await?;
+    let planned = prepare(
+        &project,
+        &needed,
+        &args.force,
+        &secrets,
+        &store,
+        &mut interrupts,
+    )
+    .await?;
     let options = Options {
         jobs: jobs(args.jobs),
         keep_going: args.keep_going,
     };
-    let realised = planned.realise(&secrets, &variables, options).await?;
+    let realised = planned
+        .realise(&secrets, &variables, options, &mut interrupts)
+        .await?;
     if args.json {
         let nodes = planned.report().into_iter().zip(&realised.ends);
         let nodes = nodes.map(|(node, ended)| node.ended(ended)).collect();
@@ -254,12 +268,21 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
 }
 
 pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
+    let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let store = project::store_path(&args.store)?;
     let project = Project::load(words.file)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(&project, &needed, &args.force, &secrets, &store).await?;
+    let planned = prepare(
+        &project,
+        &needed,
+        &args.force,
+        &secrets,
+        &store,
+        &mut interrupts,
+    )
+    .await?;
     if args.json {
         ui::print_json(&Plan::new(planned.backend.name(), planned.report()));
     } else {
@@ -298,12 +321,15 @@ fn jobs(given: Option<u16>) -> usize {
 }
 
 /// Lets `work` go on to its end; the first Ctrl-C or SIGTERM cancels what runs, and then it ends soon.
-async fn interruptible<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Result<T, Failure> {
-    let mut interrupts = Interrupts::watch()?;
+async fn interruptible<T>(
+    cancel: &Cancel,
+    interrupts: &mut Interrupts,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = pin_future!(work);
     loop {
         tokio::select! {
-            done = &mut work => return Ok(done),
+            done = &mut work => return done,
             () = interrupts.next() => cancel.cancel(),
         }
     }

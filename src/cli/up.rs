@@ -15,6 +15,7 @@ use crate::plan::Action;
 use crate::realise::Options;
 
 pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
+    let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
@@ -22,7 +23,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let project = Project::load(words.file)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
-    let planned = prepare(&project, &needed, &[], &secrets, &store).await?;
+    let planned = prepare(&project, &needed, &[], &secrets, &store, &mut interrupts).await?;
     if planned
         .actions
         .iter()
@@ -32,7 +33,9 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
             jobs: 1,
             keep_going: false,
         };
-        let realised = planned.realise(&secrets, &variables, options).await?;
+        let realised = planned
+            .realise(&secrets, &variables, options, &mut interrupts)
+            .await?;
         match realised.conclude(&project.sources, &planned.nodes) {
             0 => {}
             code => return Ok(code),
@@ -41,17 +44,18 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let Some(node) = planned.nodes.last() else {
         return Err(Failure::machine("there is nothing to boot"));
     };
-    let sandbox = planned
-        .backend
-        .boot(&node.sandbox_request(&secrets, &variables))
-        .await?;
+    let request = node.sandbox_request(&secrets, &variables);
+    let sandbox = tokio::select! {
+        sandbox = planned.backend.boot(&request) => sandbox?,
+        () = interrupts.next() => return Err(Failure::interrupted()),
+    };
     let exec = Exec {
         command: args.command,
         folder: String::new(),
         stdio: Stdio::Inherit,
         variables: terminal_variables(),
     };
-    let ending = run(&planned, &sandbox, &exec).await;
+    let ending = run(&planned, &sandbox, &exec, &mut interrupts).await;
     planned.backend.destroy(&sandbox).await?;
     // Those that were killed left theirs; what that costs is nobody's failure.
     planned.backend.sweep().await.ok();
@@ -63,8 +67,8 @@ async fn run(
     planned: &Planned<'_>,
     sandbox: &crate::backend::SandboxId,
     exec: &Exec,
+    interrupts: &mut Interrupts,
 ) -> Result<u8, Failure> {
-    let mut interrupts = Interrupts::watch()?;
     tokio::select! {
         ending = planned.backend.exec(sandbox, exec) => Ok(ending?.code()),
         () = interrupts.next() => Err(Failure::interrupted()),

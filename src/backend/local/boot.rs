@@ -14,6 +14,7 @@ use crate::backend::{
     BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio,
 };
 use crate::event::Kind;
+use crate::node::ContentKey;
 
 /// A sandbox that has been booted.
 pub(super) struct Running {
@@ -24,9 +25,8 @@ pub(super) struct Running {
 }
 
 pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Running, BackendError> {
-    let layers = local.parent_layers(Some(request.key))?;
+    let (layers, scratch) = hold(local, request.key)?;
     let image = image::ready(&local.store, &request.image).await?;
-    let scratch = local.store.scratch(&layers)?;
     let layout = Layout {
         store: local.store.root().to_owned(),
         scratch: scratch.name().to_owned(),
@@ -42,6 +42,20 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
         scratch,
         variables: image.variables,
         environment,
+    })
+}
+
+/// A scratch folder that keeps a snapshot's layers from being swept. The snapshot may have been baked again since its
+/// record was read; the second reading names the new layers.
+fn hold(local: &Local, key: ContentKey) -> Result<(Vec<String>, Scratch), BackendError> {
+    let hold = || {
+        let layers = local.parent_layers(Some(key))?;
+        let scratch = local.store.scratch(&layers)?;
+        Ok((layers, scratch))
+    };
+    hold().or_else(|error: BackendError| match error.class {
+        Class::Lost => hold(),
+        _ => Err(error),
     })
 }
 

@@ -59,6 +59,7 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
     if getppid().map(Pid::as_raw_pid) != Some(parent) {
         return Ok(()); // It died before it could be watched.
     }
+    sys::leave_keyring();
     let Some(layout) = receive::<Layout>(&mut socket)? else {
         return Ok(());
     };

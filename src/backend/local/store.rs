@@ -97,14 +97,15 @@ impl Store {
             let owner = folder.uid();
             return Err(io::Error::other(format!("it belongs to user {owner}")));
         }
+        let is_made = self.root.join("format").is_file();
+        if !is_made && self.holds_other_things() {
+            return Err(io::Error::other("the folder is not empty, and no store"));
+        }
         if folder.mode() & 0o077 != 0 {
             fs::set_permissions(&self.root, fs::Permissions::from_mode(0o700))?;
         }
-        if self.root.join("format").is_file() {
+        if is_made {
             return Ok(());
-        }
-        if self.holds_other_things() {
-            return Err(io::Error::other("the folder is not empty, and no store"));
         }
         for folder in FOLDERS {
             fs::create_dir_all(self.root.join(folder))?;
@@ -251,9 +252,14 @@ impl Store {
 
     /// A fresh folder for a bake or a sandbox that will read `layers`.
     pub(super) fn scratch(&self, layers: &[String]) -> Result<Scratch, BackendError> {
+        // A sweep holds this lock alone while it looks for what is used.
+        let publishing = self
+            .publishing()
+            .and_then(|lock| lock.lock_shared().map(|()| lock));
+        let _publishing = publishing.map_err(|error| failed("lock the store", &error))?;
         let scratch = self.make_scratch(layers);
         let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
-        // From here on no sweep takes a layer that is named; one may have done so a moment ago.
+        // From here on no sweep takes a layer that is named; one may have done so before.
         match self.missing(layers) {
             Some(layer) => Err(BackendError::new(Class::Lost, format!("{layer} is gone"))),
             None => Ok(scratch),
