@@ -138,13 +138,28 @@ fn pin_node<'g>(
     })
 }
 
-/// A file cannot lie where a repository does. The language saw the paths that are written; origins give others.
+/// A file cannot lie where a repository does, and no cache over one. The language saw the paths that are written;
+/// origins give others.
 fn clash(node: &Node, checkouts: &[Checkout]) -> Result<(), Option<PinFault>> {
     let clashing = |file: &&atelier_lang::graph::File| {
         checkouts
             .iter()
             .any(|checkout| checkout.path == file.destination.value)
     };
+    for (repo, checkout) in node.repos.iter().zip(checkouts) {
+        let hides = |cache: &&atelier_lang::graph::Cache| is_or_below(&checkout.path, &cache.path);
+        if let Some(cache) = node.caches.iter().find(hides) {
+            return Err(Some(PinFault {
+                span: repo.source.span,
+                error: PinError {
+                    input: checkout.path.clone(),
+                    cause: format!("the cache `{}` would hide it", cache.name),
+                    help: "give the cache another path, or the repository another `path=`"
+                        .to_owned(),
+                },
+            }));
+        }
+    }
     match node.files.iter().find(clashing) {
         None => Ok(()),
         Some(file) => Err(Some(PinFault {
@@ -214,12 +229,12 @@ fn repo_name(repo: &PinnedRepo) -> String {
 
 /// Whether one path is, or lies below, the other.
 fn overlap(a: &str, b: &str) -> bool {
-    let below = |inner: &str, outer: &str| {
-        inner
-            .strip_prefix(outer)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    below(a, b) || below(b, a)
+    is_or_below(a, b) || is_or_below(b, a)
+}
+
+fn is_or_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 type PlacedFile = (WorkspaceFile, String, ResolvedFile);

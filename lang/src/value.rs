@@ -161,6 +161,27 @@ pub(crate) fn folder(text: &str) -> Parsed<()> {
     segments(text.strip_prefix('/').unwrap_or(text))
 }
 
+/// Where a cache is mounted.
+pub(crate) fn cache_folder(text: &str) -> Parsed<()> {
+    folder(text)?;
+    let Some(absolute) = text.strip_prefix('/') else {
+        return Ok(());
+    };
+    if absolute.starts_with("home/dev/") {
+        return relative_path(text);
+    }
+    let first = absolute.split('/').next().unwrap_or(absolute);
+    match absolute {
+        "home" | "home/dev" => Err(bad_path(text, "hides the workspace", "mounted over it")
+            .help("nothing could be kept in a snapshot: give a folder inside /home/dev")),
+        _ if matches!(first, "dev" | "proc" | "sys") => {
+            Err(bad_path(text, "is the kernel's", "no folder for files")
+                .help("give a folder inside /home/dev, or another absolute one"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A folder that goes before PATH.
 pub(crate) fn search_folder(text: &str) -> Parsed<()> {
     folder(text)?;

@@ -184,9 +184,11 @@ pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
 pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
     let mut secrets = Secrets::new();
     for word in &args.secrets {
+        // What stands there may be the value itself.
+        let name = word.split('=').next().unwrap_or_default();
         let form = || {
             Failure::usage(
-                format!("`--secret {word}` is not understood"),
+                format!("`--secret {name}=…` does not say where the value is"),
                 "write --secret NAME=env:VARIABLE or NAME=file:PATH",
             )
         };

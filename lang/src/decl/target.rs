@@ -138,7 +138,7 @@ impl Reader<'_> {
         let Some(path) = Fields(node).property("path") else {
             return;
         };
-        if self.take(&path, value::folder).is_none() {
+        if self.take(&path, value::cache_folder).is_none() {
             return;
         }
         let same_name = prebuild

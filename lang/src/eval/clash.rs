@@ -1,4 +1,4 @@
-//! Two things at one path: clones, files, in a prebuild and in what it starts from.
+//! Two things at one path: clones, files, caches, in a prebuild and in what it starts from.
 
 use crate::code;
 use crate::decl::{Document, Prebuild};
@@ -10,6 +10,7 @@ pub(super) fn check(document: &Document, parents: &[Option<usize>], found: &mut 
     for (index, prebuild) in document.prebuilds.iter().enumerate() {
         clones(document, parents, index, found);
         files(prebuild, found);
+        caches(document, parents, index, found);
         variables(prebuild, found);
     }
 }
@@ -89,6 +90,34 @@ fn file_meets_clone(path: &str, repo: &Repo) -> Option<(Span, String)> {
             format!("a file at `{path}`, where the clone at `{clone}` lands"),
         )
     })
+}
+
+/// A cache may lie inside a clone, but hides what is at its own path and below.
+fn caches(
+    document: &Document,
+    parents: &[Option<usize>],
+    index: usize,
+    found: &mut Vec<Diagnostic>,
+) {
+    for cache in &document.prebuilds[index].caches {
+        let covers = |path: &str| path == cache.path || is_inside(path, &cache.path);
+        let line = std::iter::successors(Some(index), |prebuild| parents[*prebuild]);
+        let hidden = line.map(|at| &document.prebuilds[at]).find_map(|prebuild| {
+            let repos = prebuild.repos.iter();
+            let clones = repos.filter_map(|repo| Some(("clone", repo.path.as_deref()?, repo.span)));
+            let files = prebuild.files.iter().map(|file| &file.destination);
+            let files = files.map(|path| ("file", path.as_str(), path.span));
+            clones.chain(files).find(|(_, path, _)| covers(path))
+        });
+        if let Some((what, path, span)) = hidden {
+            let message = format!("a cache at `{}` hides the {what} at `{path}`", cache.path);
+            found.push(
+                Diagnostic::error(code::PATHS_CLASH, cache.span, message, "this cache")
+                    .and(span, format!("the {what}"))
+                    .help("give the cache another path=DIR"),
+            );
+        }
+    }
 }
 
 /// A step sees variables and secrets under their names: one of each would hide the other.

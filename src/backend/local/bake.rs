@@ -1,7 +1,6 @@
 //! One bake: check out, write files, run steps, flush, verify, publish. What fails leaves nothing but its log.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -276,8 +275,10 @@ impl Bake<'_> {
     async fn publish(&mut self, mut verified: Vec<String>) -> Result<Snapshot, BakeError> {
         let began = Instant::now();
         let upper = self.scratch.path("home-upper");
-        let bytes = flush(upper.clone())
-            .await
+        // Side by side: one waits for the disk, the other for the processor.
+        let (flushed, bytes) = tokio::join!(self.scratch.flush(), measure(upper.clone()));
+        let bytes = flushed
+            .and(bytes)
             .map_err(|error| failed("flush the workspace to disk", &error))?;
         verified.push("flush".to_owned());
         self.durations.publish = began.elapsed().as_secs_f64();
@@ -313,20 +314,14 @@ fn no_session() -> BakeError {
     BackendError::new(Class::Bug, "a step ran before its sandbox was made").into()
 }
 
-/// Brings everything below `upper` to the disk, and returns how many bytes that is.
-///
-/// `syncfs` on the upper's own file system: through a volatile overlay every flush is a no-op, and `sync` hides
-/// failures. The two halves run side by side, since one waits for the disk and the other for the processor.
-async fn flush(upper: PathBuf) -> io::Result<u64> {
-    let folder = File::open(&upper)?;
-    let flushed = tokio::task::spawn_blocking(move || rustix::fs::syncfs(&folder));
-    let counted = tokio::task::spawn_blocking(move || {
-        let entries = WalkDir::new(upper).into_iter().flatten();
+/// What lies below a folder, in bytes of disk.
+async fn measure(folder: PathBuf) -> io::Result<u64> {
+    let measured = tokio::task::spawn_blocking(move || {
+        let entries = WalkDir::new(folder).into_iter().flatten();
         entries
             .filter_map(|entry| entry.metadata().ok())
             .map(|meta| meta.blocks() * 512)
             .sum()
     });
-    flushed.await??;
-    Ok(counted.await?)
+    Ok(measured.await?)
 }

@@ -1,14 +1,14 @@
 //! Images in the store: what a sandbox's root is made of. Each layer is unpacked once, and is there as a whole or not.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
 use super::protocol::RootLayers;
-use super::store::{Store, failed, sync_folder};
+use super::store::{Scratch, Store, failed, sync_folder};
 use super::unpack::{UnpackError, unpack_layer};
 use crate::backend::{BackendError, Class};
 use crate::oci::{self, Digest, Layout, OciError};
@@ -89,11 +89,12 @@ fn unpack_one(
     let into = scratch.path("layer");
     fs::create_dir(&into).map_err(|error| failed("make a folder in the store", &error))?;
     unpack_layer(blob, digest, &into, &below).map_err(|error| not_unpacked(&error))?;
-    publish(&into, &store.root().join(name)).map_err(|error| failed("keep an image layer", &error))
+    publish(&scratch, &into, &store.root().join(name))
+        .map_err(|error| failed("keep an image layer", &error))
 }
 
-fn publish(layer: &Path, place: &Path) -> io::Result<()> {
-    rustix::fs::syncfs(File::open(layer)?)?;
+fn publish(scratch: &Scratch, layer: &Path, place: &Path) -> io::Result<()> {
+    scratch.flush_now()?;
     match fs::rename(layer, place) {
         Err(error) if !place.is_dir() => return Err(error),
         _ => {}

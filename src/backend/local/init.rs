@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use atelier_lang::graph::User;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use rustix::process::{
     Pid, Signal, WaitOptions, pivot_root, set_parent_process_death_signal, setsid, wait,
@@ -56,6 +57,9 @@ pub(super) fn main(
     terminal: Option<&OwnedFd>,
     mut report: PipeWriter,
 ) -> ! {
+    if !watch_launcher(&report) {
+        sys::exit_now(1);
+    }
     let result = live(root, hostname, process, output, terminal);
     let message = match result {
         Ok(ending) => Report::Ended(ending),
@@ -63,6 +67,16 @@ pub(super) fn main(
     };
     let written = serde_json::to_vec(&message).is_ok_and(|text| report.write_all(&text).is_ok());
     sys::exit_now(i32::from(!written))
+}
+
+/// From here on the launcher's death is this process's; `false` if it is dead already. Its process id would not tell, in
+/// a namespace of its own.
+fn watch_launcher(report: &PipeWriter) -> bool {
+    let watched = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    let mut pipe = [PollFd::new(report, PollFlags::empty())];
+    let now = Timespec::default();
+    let asked = poll(&mut pipe, Some(&now)).is_ok();
+    watched && asked && !pipe[0].revents().contains(PollFlags::ERR)
 }
 
 /// What the first process said before it ended; nothing means that it was killed.
@@ -85,8 +99,6 @@ fn live(
     output: Option<PipeWriter>,
     terminal: Option<&OwnedFd>,
 ) -> Result<Ending, Refusal> {
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| Refusal::new("watch the parent", error))?;
     enter(root)?;
     rustix::system::sethostname(hostname.as_bytes())
         .map_err(|error| Refusal::new("set the host name", error))?;

@@ -106,6 +106,8 @@ fn run(
         sys::Fork::Parent(pid) => pid,
         sys::Fork::Child => {
             let terminal = terminal.as_mut().and_then(Terminal::take_inner_side);
+            // The launcher alone reads it: that tells whether it is still there.
+            drop(report);
             init::main(
                 &root,
                 mounts.hostname(),

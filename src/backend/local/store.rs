@@ -61,8 +61,8 @@ pub(super) struct Record {
 pub(super) struct Scratch {
     store: Store,
     name: String,
-    /// Held as long as the folder is in use.
-    _lock: File,
+    /// Held as long as the folder is in use, and opened before anything was written: see [`Self::flush`].
+    lock: File,
 }
 
 impl Store {
@@ -151,7 +151,11 @@ impl Store {
 
     /// The record of a key; the error says what is damaged.
     pub(super) fn record(&self, key: ContentKey) -> Result<Option<Record>, String> {
-        let text = match fs::read(self.root.join(record_name(key))) {
+        let path = self.root.join(record_name(key));
+        if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
+            return Err("its record is no file".to_owned());
+        }
+        let text = match fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("its record cannot be read: {error}")),
@@ -282,12 +286,28 @@ impl Store {
         Ok(Scratch {
             store: self.clone(),
             name,
-            _lock: lock,
+            lock,
         })
     }
 }
 
 impl Scratch {
+    /// Brings everything that was written to the disk, and fails if any of it did not get there.
+    ///
+    /// `syncfs` on the store's own file system, since through a volatile overlay every flush is a no-op, and `sync` hides
+    /// failures. On a descriptor as old as the folder, since a failure that somebody else's flush was told of is told
+    /// again only to those that were open by then.
+    pub(super) async fn flush(&self) -> io::Result<()> {
+        let lock = self.lock.try_clone()?;
+        let flushed = tokio::task::spawn_blocking(move || rustix::fs::syncfs(&lock));
+        Ok(flushed.await??)
+    }
+
+    /// The same, for who may wait.
+    pub(super) fn flush_now(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.lock)?)
+    }
+
     /// Relative to the store.
     pub(super) fn name(&self) -> &str {
         &self.name
