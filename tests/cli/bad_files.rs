@@ -212,7 +212,7 @@ fn words_that_are_not_understood() {
         ),
         (
             vec!["build", "--secret", "TOKEN"],
-            "error[A0801]: `--secret TOKEN` is not understood\n  help: write --secret NAME=env:VARIABLE or NAME=file:PATH\n",
+            "error[A0801]: `--secret TOKEN=…` does not say where the value is\n  help: write --secret NAME=env:VARIABLE or NAME=file:PATH\n",
         ),
         (
             vec!["build", "--env", "TOKEN"],

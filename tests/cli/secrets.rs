@@ -130,7 +130,7 @@ fn a_source_that_cannot_be_read_is_an_error_of_the_command_line() {
         ),
         (
             "TOKEN=value",
-            "error[A0801]: `--secret TOKEN=value` is not understood\n",
+            "error[A0801]: `--secret TOKEN=…` does not say where the value is\n",
         ),
     ];
     for (word, expected) in shown {

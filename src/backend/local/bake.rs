@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use atelier_lang::graph::{Shell, User};
@@ -246,10 +246,7 @@ impl Bake<'_> {
         Process {
             root: Root::Image,
             user: step.user,
-            folder: Path::new("/home/dev")
-                .join(&step.folder)
-                .display()
-                .to_string(),
+            folder: environment::folder(&step.folder),
             environment: environment::variables(
                 variables,
                 &environment::proxies(),

@@ -129,10 +129,7 @@ impl Running {
         Process {
             root: Root::Image,
             user: User::Dev,
-            folder: std::path::Path::new("/home/dev")
-                .join(&command.folder)
-                .display()
-                .to_string(),
+            folder: environment::folder(&command.folder),
             environment: environment::variables(
                 image,
                 &environment::proxies(),

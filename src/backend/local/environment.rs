@@ -72,6 +72,11 @@ pub(super) fn variables(
     all.into_iter().collect()
 }
 
+/// Where a process starts: `path` is relative to the workspace, and may be empty.
+pub(super) fn folder(path: &str) -> String {
+    format!("/home/dev/{path}").trim_end_matches('/').to_owned()
+}
+
 /// The proxy variables of this process.
 pub(super) fn proxies() -> BTreeMap<String, String> {
     let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
