@@ -258,10 +258,10 @@ impl Backend for Memory {
             .sandboxes
             .remove(sandbox)
             .ok_or_else(gone)?;
-        let (nobody, _) = tokio::sync::mpsc::unbounded_channel();
+        let (nobody, _) = crate::event::channel();
         let events = match &exec.stdio {
             Stdio::Events(events) => events.clone(),
-            Stdio::Inherit => Sink::new("", nobody),
+            Stdio::Inherit => nobody,
         };
         let print = |line| events.send(Kind::Output(line));
         // `sh -c COMMAND` is the one form that both backends understand.

@@ -7,7 +7,6 @@ use std::pin::pin as pin_future;
 
 use atelier_lang::graph::NodeId;
 use atelier_lang::source::Sources;
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::args::{BuildArgs, PlanArgs};
 use super::failure::{self, Failure};
@@ -18,7 +17,7 @@ use super::report::{self, Node, Plan};
 use super::{exit, progress, ui};
 use crate::backend::local::Local;
 use crate::backend::{Backend, Cancel};
-use crate::event::Sink;
+use crate::event;
 use crate::pin::{self, PinnedNode, Secrets};
 use crate::plan::{Action, Candidate, Reason};
 use crate::realise::{self, Ended, Options, Work};
@@ -154,10 +153,10 @@ impl Planned<'_> {
             }
         }
         let cancel = Cancel::new();
-        let (to, events) = unbounded_channel();
+        let (sink, events) = event::channel();
         let realised = async {
             // Dropped at the end, which ends the display.
-            let sink = Sink::new("", to);
+            let sink = sink;
             realise::realise(&self.backend, &work, options, &sink, &cancel).await
         };
         let shown = progress::show(events);

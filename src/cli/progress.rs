@@ -10,22 +10,15 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::ui::say;
-use crate::event::{Event, Kind};
+use super::ui::{STUCK, say};
+use crate::event::{Event, Events, Kind};
 
 /// So many events wait for the thread that writes.
 const WAITING: usize = 1000;
 
-/// With so many more behind them, output is no longer shown: the logs have it.
-const TOO_MANY: usize = 100_000;
-
-/// A display that takes nothing for so long is not read.
-const STUCK: Duration = Duration::from_secs(2);
-
 /// Shows events until there are no more, and returns where each node's log is.
-pub(super) async fn show(mut events: UnboundedReceiver<Event>) -> BTreeMap<String, PathBuf> {
+pub(super) async fn show(mut events: Events) -> BTreeMap<String, PathBuf> {
     let (to, from) = sync_channel(WAITING);
     let thread = std::thread::spawn(move || write(&from));
     let mut display = Display {
@@ -38,7 +31,7 @@ pub(super) async fn show(mut events: UnboundedReceiver<Event>) -> BTreeMap<Strin
         if let Kind::Started { log } = &event.kind {
             logs.insert(event.node.clone(), log.clone());
         }
-        display.show(event, events.len()).await;
+        display.show(event).await;
     }
     let stuck = display.stuck;
     drop(display);
@@ -59,11 +52,7 @@ struct Display {
 }
 
 impl Display {
-    async fn show(&mut self, event: Event, behind: usize) {
-        if behind > TOO_MANY && matches!(event.kind, Kind::Output(_)) {
-            self.dropped += 1;
-            return;
-        }
+    async fn show(&mut self, event: Event) {
         if self.dropped > 0 {
             let text = format!("{} lines are not shown; the log has them", self.dropped);
             let notice = Event {

@@ -2,10 +2,13 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use atelier_lang::diag::Diagnostic;
 use atelier_lang::render::render;
 use atelier_lang::source::Sources;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::exit;
@@ -28,9 +31,39 @@ pub(super) fn print(text: &str) {
     std::io::stdout().write_all(text.as_bytes()).ok();
 }
 
-/// Says something to people; `eprintln!` would end the work when they have gone away.
+/// A display that takes nothing for so long is not read.
+pub(super) const STUCK: Duration = Duration::from_secs(2);
+
+/// What a pipe takes as a whole, or not at all.
+const PIECE: usize = 4096;
+
+/// Says something to people. `eprintln!` would end the work when they have gone away, and wait for ever when they do
+/// not read.
 pub(super) fn say(line: impl Display) {
-    writeln!(std::io::stderr(), "{line}").ok();
+    for piece in format!("{line}\n").as_bytes().chunks(PIECE) {
+        if !is_read() {
+            return;
+        }
+        std::io::stderr().write_all(piece).ok();
+    }
+}
+
+/// Whether standard error takes something; waits for it once, and not again before it does.
+fn is_read() -> bool {
+    static UNREAD: AtomicBool = AtomicBool::new(false);
+    let patience = match UNREAD.load(Ordering::Relaxed) {
+        true => Duration::ZERO,
+        false => STUCK,
+    };
+    let patience = Timespec::try_from(patience).ok();
+    let stderr = std::io::stderr();
+    let ready = poll(
+        &mut [PollFd::new(&stderr, PollFlags::OUT)],
+        patience.as_ref(),
+    );
+    let is_read = ready != Ok(0);
+    UNREAD.store(!is_read, Ordering::Relaxed);
+    is_read
 }
 
 pub(super) fn print_json(value: &impl Serialize) {

@@ -10,10 +10,9 @@ use atelier::backend::{
     Backend, BakeError, BakeRequest, Baked, Cancel, Ending, Environment, Exec, Presence, SandboxId,
     SandboxRequest, Snapshot, Stdio,
 };
-use atelier::event::{Event, Kind, Sink};
+use atelier::event::{Event, Events, Kind, Sink, channel};
 use atelier::node::ContentKey;
 use tempfile::TempDir;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::processes::{is_running, wait_until};
 use crate::requests::request;
@@ -188,13 +187,13 @@ pub(crate) struct Caller {
     pub(crate) events: Heard,
 }
 
-pub(crate) struct Heard(UnboundedReceiver<Event>);
+pub(crate) struct Heard(Events);
 
 impl Caller {
     pub(crate) fn new() -> Self {
-        let (to, events) = unbounded_channel();
+        let (sink, events) = channel();
         Self {
-            sink: Sink::new("node", to),
+            sink: sink.of("node"),
             events: Heard(events),
         }
     }

@@ -2,12 +2,11 @@
 
 use atelier::backend::memory::Memory;
 use atelier::backend::{Backend, BakeRequest, Cancel, Presence};
-use atelier::event::Sink;
+use atelier::event::{Sink, channel};
 use atelier::plan::{Action, Candidate, Reason, plan};
 use atelier::realise::{Ended, Options, Work, realise};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tokio::sync::mpsc::unbounded_channel;
 
 use crate::forest::{any_forest, has_ancestor};
 use crate::requests::request;
@@ -63,7 +62,7 @@ fn requests(case: &Case) -> Vec<BakeRequest> {
 }
 
 fn nobody() -> Sink {
-    Sink::new("", unbounded_channel().0)
+    channel().0
 }
 
 /// A store as the case wants it: all is baked, and then some of it is taken away.

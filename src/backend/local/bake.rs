@@ -168,7 +168,7 @@ impl Bake<'_> {
                 action: Action::Write(file),
                 stdio: StdioKind::Frames,
             };
-            self.session()?.run(process, |_| {}).await?;
+            self.session()?.run(process, async |_| {}).await?;
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ impl Bake<'_> {
         let process = self.process(step, image);
         let log = &mut self.log;
         let session = self.session.as_mut().ok_or_else(no_session)?;
-        let run = session.run(process, |bytes| log.output(bytes));
+        let run = session.run(process, async |bytes| log.output(bytes).await);
         let ending = tokio::time::timeout(step.timeout, run).await;
         log.flush();
         match ending {

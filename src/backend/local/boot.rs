@@ -86,14 +86,14 @@ impl Running {
             }
             Stdio::Inherit => {
                 let process = self.of(command, StdioKind::Inherit);
-                self.session.run(process, |_| {}).await
+                self.session.run(process, async |_| {}).await
             }
             Stdio::Events(events) => {
                 let process = self.of(command, StdioKind::Frames);
                 let mut output = Vec::new();
                 let ending = self
                     .session
-                    .run(process, |bytes| output.extend_from_slice(bytes))
+                    .run(process, async |bytes| output.extend_from_slice(bytes))
                     .await;
                 for line in String::from_utf8_lossy(&output).lines() {
                     events.send(Kind::Output(line.to_owned()));

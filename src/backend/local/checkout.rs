@@ -168,12 +168,12 @@ async fn script(
     };
     let mut said = Vec::new();
     let ending = session
-        .run(process, |bytes| said.extend_from_slice(bytes))
+        .run(process, async |bytes| said.extend_from_slice(bytes))
         .await?;
     if ending.success() {
         return Ok(());
     }
-    log.output(&said);
+    log.output(&said).await;
     log.flush();
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     let class = if said.contains("No space left") {

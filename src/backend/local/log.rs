@@ -63,8 +63,8 @@ impl Log {
         self.events.send(Kind::Notice(text));
     }
 
-    /// Output as it comes, in pieces of any size.
-    pub(super) fn output(&mut self, bytes: &[u8]) {
+    /// Output as it comes, in pieces of any size; at the pace of who watches.
+    pub(super) async fn output(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.rest.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
@@ -74,6 +74,7 @@ impl Log {
             }
         }
         self.file.flush().ok();
+        self.events.settle().await;
     }
 
     /// Ends an unfinished line.

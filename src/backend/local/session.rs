@@ -68,16 +68,12 @@ impl Session {
     pub(super) async fn run(
         &mut self,
         process: Process,
-        mut output: impl FnMut(&[u8]),
+        mut output: impl AsyncFnMut(&[u8]),
     ) -> Result<Ending, BackendError> {
         self.requests.send(&Request::Run(Box::new(process))).await?;
         loop {
             match self.replies.receive().await? {
-                Reply::Output(bytes) => {
-                    output(&bytes);
-                    // Who watches gets its turn: a step that prints without end must not fill the memory.
-                    tokio::task::yield_now().await;
-                }
+                Reply::Output(bytes) => output(&bytes).await,
                 Reply::Ended(ending) => return Ok(ending),
                 Reply::Refused(refused) => return Err(describe(&refused)),
                 Reply::Ready => return Err(broken("run a process", "an odd reply")),
