@@ -101,4 +101,11 @@ impl Events {
         self.on_their_way.fetch_sub(1, Ordering::Relaxed);
         Some(event)
     }
+
+    /// The next event, if one has come.
+    pub fn try_recv(&mut self) -> Option<Event> {
+        let event = self.from.try_recv().ok()?;
+        self.on_their_way.fetch_sub(1, Ordering::Relaxed);
+        Some(event)
+    }
 }

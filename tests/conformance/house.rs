@@ -10,7 +10,7 @@ use atelier::backend::{
     Backend, BakeError, BakeRequest, Baked, Cancel, Ending, Environment, Exec, Presence, SandboxId,
     SandboxRequest, Snapshot, Stdio,
 };
-use atelier::event::{Event, Events, Kind, Sink, channel};
+use atelier::event::{Events, Kind, Sink, channel};
 use atelier::node::ContentKey;
 use tempfile::TempDir;
 
@@ -219,7 +219,7 @@ impl Heard {
     /// The lines of output that have come and were not taken yet, without the log's own headlines.
     pub(crate) fn output(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        while let Ok(event) = self.0.try_recv() {
+        while let Some(event) = self.0.try_recv() {
             if let Kind::Output(line) = event.kind {
                 lines.push(line);
             }
