@@ -1,4 +1,4 @@
-//! What every backend does: find, bake, keep and boot snapshots. The laws are in `tests/conformance.rs`.
+//! What every backend does: find, bake, keep and boot snapshots. The laws are in `tests/conformance/`.
 //!
 //! A backend gets normalised requests, in which everything is decided: it knows nothing of files, plans or targets.
 

@@ -1,4 +1,5 @@
-//! The miette adapter: findings as miette shows them. Only this file and the command line know miette.
+//! The miette adapter: findings as miette shows them. Only this file, the parser's adapter and the command line know
+//! miette.
 
 use std::fmt;
 

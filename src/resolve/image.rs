@@ -22,7 +22,9 @@ pub fn pin_layout(
             let path = folder.join(path);
             (Layout::open_archive(&path), ImageLocation::Archive(path))
         }
-        other => return Err(unsupported(other)),
+        ImageRef::Host | ImageRef::Alias(_) | ImageRef::Registry(_) => {
+            return Err(unsupported(image));
+        }
     };
     let digest = opened.and_then(|layout| {
         let digest = layout.find(platform)?;

@@ -115,7 +115,10 @@ impl Pins for Live {
         let ask = async || {
             let look = move || match &image {
                 ImageRef::Host => host::pin(&host, &platform),
-                image => image::pin_layout(&folder, image, &platform),
+                ImageRef::Layout(_)
+                | ImageRef::Archive(_)
+                | ImageRef::Alias(_)
+                | ImageRef::Registry(_) => image::pin_layout(&folder, &image, &platform),
             };
             blocking(look).await
         };

@@ -59,7 +59,7 @@ impl Reader<'_> {
             "cache" => self.cache(prebuild, node),
             "resources" => self.resources(prebuild, node),
             "about" => self.about(prebuild, node),
-            _ => {}
+            other => debug_assert!(false, "`{other}` is in the table, and nobody reads it"),
         }
     }
 
@@ -233,5 +233,25 @@ impl Reader<'_> {
         let text = Fields(node).property(key)?;
         let value = self.take(&text, parse)?;
         Some(Spanned::new(value, text.span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::table::{Place, STATEMENTS};
+
+    #[test]
+    fn every_statement_of_a_prebuild_is_read() {
+        let source = include_str!("target.rs");
+        for statement in STATEMENTS
+            .iter()
+            .filter(|statement| statement.stands_in(Place::Prebuild))
+        {
+            assert!(
+                source.contains(&format!("\"{}\" =>", statement.name)),
+                "{}",
+                statement.name
+            );
+        }
     }
 }

@@ -1,0 +1,85 @@
+//! A cache hides what it is mounted over: never the workspace, a check-out, a file, or what is the kernel's.
+
+use crate::project::Project;
+
+/// Found in the file, with this in the message, before anything is made.
+#[track_caller]
+fn refused(statements: &str, code: i32, said: &str) {
+    let project = Project::new(&format!("from dev-base\n{statements}\nrun \"touch made\""));
+    project.git(&["remote", "add", "origin", "https://example.org/a/wallet"]);
+    let ran = project.run(&["build"]).expect(code);
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(!project.store.join("caches/c").exists());
+    assert_eq!(project.snapshots(), [] as [serde_json::Value; 0]);
+}
+
+#[test]
+fn no_cache_hides_the_workspace() {
+    refused(
+        "cache c path=\"/home/dev\"",
+        3,
+        "`/home/dev` hides the workspace",
+    );
+    refused("cache c path=\"/home\"", 3, "`/home` hides the workspace");
+    refused("cache c path=\"/\"", 3, "A0404");
+    refused("cache c path=\".\"", 3, "A0404");
+}
+
+#[test]
+fn no_cache_is_in_the_kernel_s_folders() {
+    for path in ["/proc", "/dev", "/dev/shm", "/sys", "/proc/sys"] {
+        refused(&format!("cache c path=\"{path}\""), 3, "is the kernel's");
+    }
+}
+
+#[test]
+fn no_cache_hides_a_check_out_or_a_file() {
+    refused(
+        "repo \".\" path=src\ncache c path=src",
+        3,
+        "hides the clone at `src`",
+    );
+    refused(
+        "repo \".\" path=\"a/src\"\ncache c path=a",
+        3,
+        "hides the clone at `a/src`",
+    );
+    refused(
+        "file \"a/b\" \"x\"\ncache c path=a",
+        3,
+        "hides the file at `a/b`",
+    );
+    refused(
+        "file \"a/b\" \"x\"\ncache c path=\"a/b\"",
+        3,
+        "hides the file at `a/b`",
+    );
+    refused(
+        "file a \"x\"\ncache c path=\"/home/dev/a\"",
+        3,
+        "`/home/dev/a` is absolute",
+    );
+}
+
+/// The name of its folder is in its origin, and not in the file.
+#[test]
+fn no_cache_hides_a_check_out_that_its_origin_names() {
+    refused(
+        "repo \".\"\ncache c path=wallet",
+        5,
+        "the cache `c` would hide it",
+    );
+}
+
+#[test]
+fn a_cache_inside_a_check_out_is_kept_and_in_no_snapshot() {
+    let project = Project::new(
+        "from dev-base\nrepo \".\" path=src\ncache c path=\"src/target\"\nrun \"echo x >> target/x; wc -l < target/x; cat prebuild.kdl > seen\" in=src",
+    );
+    project.run(&["build"]).expect(0);
+    let ran = project.run(&["build", "--force", "default"]).expect(0);
+    assert!(ran.stderr.contains("default | 2\n"), "{}", ran.stderr);
+    let script = "ls -A src/target; ls src";
+    let ran = project.run(&["up", "--", "sh", "-c", script]).expect(0);
+    assert_eq!(ran.stdout, "prebuild.kdl\nseen\ntarget\n");
+}

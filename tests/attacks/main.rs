@@ -1,0 +1,23 @@
+//! Steps, parents, callers and machines that mean no good, or have no luck.
+#![cfg(test)]
+
+mod caches;
+mod descriptors;
+mod display;
+mod ends;
+mod floods;
+mod indexes;
+mod links;
+mod machine;
+mod starting;
+mod stores;
+mod sweeping;
+mod terminals;
+mod wrapped;
+
+#[path = "../support/processes.rs"]
+mod processes;
+#[path = "../support/project.rs"]
+mod project;
+#[path = "../cli/watched.rs"]
+mod watched;
