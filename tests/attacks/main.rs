@@ -1,12 +1,15 @@
 //! Steps, parents, callers and machines that mean no good, or have no luck.
 #![cfg(test)]
 
+mod booting;
 mod caches;
 mod descriptors;
 mod display;
 mod ends;
 mod floods;
+mod flushing;
 mod indexes;
+mod keys;
 mod links;
 mod machine;
 mod starting;
