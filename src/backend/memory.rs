@@ -1,5 +1,5 @@
 //! A backend in memory, for tests of everything above backends: it keeps the same laws, is stricter about requests,
-//! and runs only the handful of shell commands that [`command`] knows.
+//! and runs only the handful of shell commands that `command.rs` knows.
 
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
