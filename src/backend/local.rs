@@ -31,6 +31,7 @@ mod log;
 mod mounts;
 mod nonce;
 mod protocol;
+mod seccomp;
 mod session;
 mod store;
 mod terminal;

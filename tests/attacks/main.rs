@@ -3,6 +3,7 @@
 
 mod booting;
 mod caches;
+mod calls;
 mod descriptors;
 mod display;
 mod ends;

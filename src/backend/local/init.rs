@@ -20,8 +20,8 @@ use rustix::thread::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::files;
 use super::protocol::{Action, Process, Refusal, StdioKind};
+use super::{files, seccomp};
 use crate::backend::Ending;
 use crate::sys;
 
@@ -212,7 +212,13 @@ fn launch(
     let user = process.user;
     let terminal = terminal.is_some();
     let folder = process.folder.clone();
-    sys::before_exec(&mut command, move || become_user(user, &folder, terminal));
+    let filters = seccomp::filters()?;
+    sys::before_exec(&mut command, move || {
+        become_user(user, &folder, terminal)?;
+        filters
+            .iter()
+            .try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))
+    });
     let child = command.spawn()?;
     Ok(Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?)
 }
