@@ -145,11 +145,12 @@ pub struct Checkout {
     pub credential: Option<Credential>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkspaceFile {
     /// Relative to /home/dev.
     pub path: String,
     pub mode: u32,
+    #[serde(with = "hex::serde")]
     pub content: Vec<u8>,
 }
 

@@ -12,8 +12,6 @@ pub struct Candidate {
     pub name: String,
     pub key: ContentKey,
     pub preimage: Vec<u8>,
-    /// The index of its parent among the candidates; parents stand first.
-    pub parent: Option<usize>,
     pub forced: bool,
     /// The preimage of this target's last finished bake on this machine.
     pub last: Option<Vec<u8>>,

@@ -102,11 +102,6 @@ impl Schedule {
         true
     }
 
-    /// Starts nothing more; what runs goes on to its end.
-    pub fn stop(&mut self) {
-        self.stopped = true;
-    }
-
     /// Whether something failed, so that what runs should be cancelled.
     pub fn stopped(&self) -> bool {
         self.stopped

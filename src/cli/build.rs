@@ -101,7 +101,6 @@ fn candidate(node: &PinnedNode<'_>, force: &[String], history: &History) -> Cand
         last: (!last.is_empty()).then_some(last),
         key: node.key,
         preimage: node.preimage.clone(),
-        parent: node.parent,
         name,
     }
 }

@@ -85,15 +85,13 @@ async fn store(case: &Case, requests: &[BakeRequest]) -> Memory {
 }
 
 /// What `plan` says of the requests.
-async fn planned(memory: &Memory, case: &Case, requests: &[BakeRequest]) -> Vec<Action> {
+async fn planned(memory: &Memory, requests: &[BakeRequest]) -> Vec<Action> {
     let candidates: Vec<Candidate> = requests
         .iter()
-        .zip(&case.forest)
-        .map(|(request, &parent)| Candidate {
+        .map(|request| Candidate {
             name: request.node.clone(),
             key: request.key,
             preimage: request.preimage.clone(),
-            parent,
             forced: false,
             last: Some(request.preimage.clone()),
         })
@@ -145,7 +143,7 @@ proptest! {
         run(async {
             let case = Case { failing: Vec::new(), ..case };
             let memory = store(&case, &requests(&case)).await;
-            let actions = planned(&memory, &case, &requests(&case)).await;
+            let actions = planned(&memory, &requests(&case)).await;
             for (action, state) in actions.iter().zip(&case.states) {
                 prop_assert_eq!(is_reuse(action), *state == State::Present);
                 match state {
@@ -160,7 +158,7 @@ proptest! {
                 prop_assert_eq!(!is_reuse(action), matches!(ended, Ended::Baked(_)));
             }
             // behaviours 1.6: a second run bakes nothing.
-            let again = planned(&memory, &case, &requests(&case)).await;
+            let again = planned(&memory, &requests(&case)).await;
             prop_assert!(again.iter().all(is_reuse));
             Ok(())
         })?;
@@ -171,7 +169,7 @@ proptest! {
     fn a_failed_build_is_finished_by_the_next_one(case in any_case()) {
         run(async {
             let memory = store(&case, &requests(&case)).await;
-            let actions = planned(&memory, &case, &requests(&case)).await;
+            let actions = planned(&memory, &requests(&case)).await;
             let ends = build(&memory, &case, &actions, requests(&case)).await;
             let ran: Vec<usize> = (0..ends.len()).filter(|&node| matches!(ends[node], Ended::Failed(_))).collect();
             prop_assert_eq!(ran.is_empty(), case.failing.is_empty());
@@ -186,7 +184,7 @@ proptest! {
                 }
             }
             let healed = Case { failing: Vec::new(), ..case.clone() };
-            let actions = planned(&memory, &healed, &requests(&healed)).await;
+            let actions = planned(&memory, &requests(&healed)).await;
             prop_assert_eq!(actions.iter().filter(|action| is_reuse(action)).count(), present.iter().filter(|found| matches!(found, Presence::Present(_))).count());
             let ends = build(&memory, &healed, &actions, requests(&healed)).await;
             prop_assert!(ends.iter().all(|ended| matches!(ended, Ended::Reused(_) | Ended::Baked(_))));
@@ -200,7 +198,7 @@ proptest! {
         run(async {
             let case = Case { failing: Vec::new(), ..case };
             let memory = store(&case, &requests(&case)).await;
-            let actions = planned(&memory, &case, &requests(&case)).await;
+            let actions = planned(&memory, &requests(&case)).await;
             for (node, request) in requests(&case).iter().enumerate() {
                 if case.states[node] == State::Present {
                     memory.lose(request.key);

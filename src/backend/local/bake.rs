@@ -13,7 +13,7 @@ use super::environment::{self, ImageVariables};
 use super::image::{self, Image};
 use super::lease::Lease;
 use super::log::Log;
-use super::protocol::{Action, CacheMount, FileSpec, Layout, Process, Root, RootLayers, StdioKind};
+use super::protocol::{Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind};
 use super::session::Session;
 use super::store::{Scratch, failed};
 use super::{Local, checkout, nonce};
@@ -155,17 +155,12 @@ impl Bake<'_> {
     async fn write_files(&mut self) -> Result<(), BakeError> {
         for file in &self.request.files {
             self.log.phase(&format!("write {}", file.path));
-            let file = FileSpec {
-                path: file.path.clone(),
-                mode: file.mode,
-                content: file.content.clone(),
-            };
             let process = Process {
                 root: Root::Image,
                 user: User::Dev,
                 folder: "/home/dev".to_owned(),
                 environment: Vec::new(),
-                action: Action::Write(file),
+                action: Action::Write(file.clone()),
                 stdio: StdioKind::Frames,
             };
             self.session()?.run(process, async |_| {}).await?;

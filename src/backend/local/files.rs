@@ -9,12 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, unlinkat};
 use rustix::io::Errno;
 
-use super::protocol::FileSpec;
+use crate::backend::WorkspaceFile;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Puts a file in the place of whatever file or link is there.
-pub(super) fn write(file: &FileSpec) -> io::Result<()> {
+pub(super) fn write(file: &WorkspaceFile) -> io::Result<()> {
     let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
     let folder = folders(folder)?;
     match unlinkat(&folder, name, AtFlags::empty()) {

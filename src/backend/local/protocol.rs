@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use atelier_lang::graph::User;
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Ending;
+use crate::backend::{Ending, WorkspaceFile};
 
 /// The hidden first argument that makes this program a launcher, or what empties a store's trash.
 pub(super) const ARGUMENT: &str = "__sandbox";
@@ -86,16 +86,7 @@ pub(super) enum Action {
     /// A program, found on the environment's PATH, and its arguments.
     Run(Vec<String>),
     /// A file to write below /home/dev.
-    Write(FileSpec),
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct FileSpec {
-    /// Relative to /home/dev.
-    pub path: String,
-    pub mode: u32,
-    #[serde(with = "hex::serde")]
-    pub content: Vec<u8>,
+    Write(WorkspaceFile),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
