@@ -21,12 +21,18 @@ pub(crate) enum Fork {
     Parent(Pid),
 }
 
+/// Forks. Only for a process with one thread: the child may then go on as if nothing had happened.
+pub(crate) fn fork() -> io::Result<Fork> {
+    clone(0)
+}
+
 /// Forks; the child is the first process of new PID, mount, IPC and UTS namespaces.
-///
-/// Only for a process with one thread: the child may then go on as if nothing had happened.
 pub(crate) fn fork_into_namespaces() -> io::Result<Fork> {
+    clone(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)
+}
+
+fn clone(flags: libc::c_int) -> io::Result<Fork> {
     debug_assert!(single_threaded(), "a fork with other threads running");
-    let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     // SAFETY: without CLONE_VM, and with null for every pointer, clone(2) is fork(2); no other thread exists whose
     // locks the child could inherit. The order of the null arguments differs by architecture and does not matter.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
@@ -41,6 +47,12 @@ pub(crate) fn fork_into_namespaces() -> io::Result<Fork> {
 pub(crate) fn unshare_mounts() -> io::Result<()> {
     // SAFETY: CLONE_NEWNS changes no descriptor table that std relies on.
     Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?)
+}
+
+/// Gives this process a user namespace of its own, in which it may do everything.
+pub(crate) fn unshare_user() -> io::Result<()> {
+    // SAFETY: as above.
+    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?)
 }
 
 /// Takes over a descriptor that the parent process left open for this one.

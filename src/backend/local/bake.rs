@@ -15,7 +15,7 @@ use super::lease::Lease;
 use super::log::Log;
 use super::protocol::{Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind};
 use super::session::Session;
-use super::store::{Scratch, failed};
+use super::store::{self, LAYER, Scratch, TREE, failed};
 use super::{Local, checkout, nonce};
 use crate::backend::{
     BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Presence,
@@ -25,9 +25,6 @@ use crate::event::Sink;
 
 /// The kernel stops at 500, and one page of mount options a little earlier.
 const DEEPEST: usize = 300;
-
-/// What the record says about how a snapshot was baked.
-const SANDBOX: &str = "namespaces, as root";
 
 /// A bake under way.
 struct Bake<'a> {
@@ -142,10 +139,11 @@ impl Bake<'_> {
             });
         }
         Ok(Layout {
+            way: self.local.store.way(),
             store: self.local.store.root().to_owned(),
             scratch: self.scratch.name().to_owned(),
             root,
-            workspace: self.layers.clone(),
+            workspace: self.layers.iter().map(|layer| store::tree(layer)).collect(),
             caches,
             hostname: "atelier".to_owned(),
         })
@@ -266,9 +264,9 @@ impl Bake<'_> {
     /// Flushes the workspace to disk and publishes it. The sandbox has ended: nothing can write to it any more.
     async fn publish(&mut self, mut verified: Vec<String>) -> Result<Snapshot, BakeError> {
         let began = Instant::now();
-        let upper = self.scratch.path("home-upper");
+        let tree = self.scratch.path(LAYER).join(TREE);
         // Side by side: one waits for the disk, the other for the processor.
-        let (flushed, bytes) = tokio::join!(self.scratch.flush(), measure(upper.clone()));
+        let (flushed, bytes) = tokio::join!(self.scratch.flush(), measure(tree));
         let bytes = flushed
             .and(bytes)
             .map_err(|error| failed("flush the workspace to disk", &error))?;
@@ -293,7 +291,7 @@ impl Bake<'_> {
         let published = self
             .local
             .store
-            .publish(&upper, self.layers.clone(), snapshot, SANDBOX);
+            .publish(&self.scratch, self.layers.clone(), snapshot);
         Ok(published.map_err(|error| failed("publish the snapshot", &error))?)
     }
 

@@ -8,7 +8,7 @@ use atelier_lang::graph::User;
 use super::environment::{self, ImageVariables};
 use super::protocol::{Action, Layout, Process, Root, StdioKind};
 use super::session::Session;
-use super::store::Scratch;
+use super::store::{self, Scratch};
 use super::{Local, attach, image};
 use crate::backend::{
     BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio,
@@ -28,10 +28,11 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
     let (layers, scratch) = hold(local, request.key)?;
     let image = image::ready(&local.store, &request.image).await?;
     let layout = Layout {
+        way: local.store.way(),
         store: local.store.root().to_owned(),
         scratch: scratch.name().to_owned(),
         root: image.root,
-        workspace: layers,
+        workspace: layers.iter().map(|layer| store::tree(layer)).collect(),
         caches: Vec::new(),
         hostname: "atelier".to_owned(),
     };

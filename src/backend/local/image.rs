@@ -5,11 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::protocol::RootLayers;
-use super::store::{Scratch, Store, failed, sync_folder};
-use super::unpack::{UnpackError, unpack_layer};
+use super::protocol::{Refusal, RootLayers};
+use super::store::{self, LAYER, Scratch, Store, TREE, failed, sync_folder};
+use super::unpack::unpack_layer;
+use super::way::Way;
+use super::work::{self, Job};
 use crate::backend::{BackendError, Class};
 use crate::oci::{self, Digest, Layout, OciError};
 use crate::resolve::{ImageLocation, PinnedImage};
@@ -21,42 +24,57 @@ pub(super) struct Image {
     pub variables: Option<BTreeMap<String, String>>,
 }
 
+/// Where an image layout is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum LayoutPlace {
+    Folder(PathBuf),
+    Archive(PathBuf),
+}
+
+impl LayoutPlace {
+    fn open(&self) -> Result<Layout, OciError> {
+        match self {
+            Self::Folder(path) => Layout::open_folder(path),
+            Self::Archive(path) => Layout::open_archive(path),
+        }
+    }
+}
+
 /// Unpacks what of an image is not in the store yet.
 pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, BackendError> {
-    if let ImageLocation::Host { hidden } = &image.location {
-        return Ok(Image {
-            root: RootLayers::Host {
-                hidden: hidden.clone(),
-            },
-            variables: None,
-        });
-    }
-    let (store, image) = (store.clone(), image.clone());
-    let unpacking = tokio::task::spawn_blocking(move || {
-        let layout = match &image.location {
-            ImageLocation::Host { .. } => {
-                return Err(BackendError::new(Class::Bug, "`host` has no layers"));
-            }
-            ImageLocation::Layout(path) => Layout::open_folder(path),
-            ImageLocation::Archive(path) => Layout::open_archive(path),
-        };
-        let layout = layout.map_err(|error| unreadable(&error))?;
-        // The image that was keyed, whatever the layout offers by now.
-        let digest = Digest(image.digest.0);
-        let image = layout.load(&digest).map_err(|error| unreadable(&error))?;
-        let layers = unpack(&store, &layout, &image)?;
-        Ok(Image {
-            root: RootLayers::Image(layers),
-            variables: Some(variables(&image)),
-        })
-    });
-    unpacking
-        .await
-        .map_err(|error| BackendError::new(Class::Bug, error.to_string()))?
+    let place = match &image.location {
+        ImageLocation::Host { hidden } => {
+            let hidden = hidden.clone();
+            return Ok(Image {
+                root: RootLayers::Host { hidden },
+                variables: None,
+            });
+        }
+        ImageLocation::Layout(path) => LayoutPlace::Folder(path.clone()),
+        ImageLocation::Archive(path) => LayoutPlace::Archive(path.clone()),
+    };
+    // The image that was keyed, whatever the layout offers by now.
+    let digest = Digest(image.digest.0);
+    let loading = {
+        let place = place.clone();
+        tokio::task::spawn_blocking(move || place.open()?.load(&digest))
+    };
+    let loaded = loading.await;
+    let loaded = loaded.map_err(|error| BackendError::new(Class::Bug, error.to_string()))?;
+    let image = loaded.map_err(|error| unreadable(&error))?;
+    let layers = unpack(store, &place, &image).await?;
+    Ok(Image {
+        root: RootLayers::Image(layers.iter().map(|layer| store::tree(layer)).collect()),
+        variables: Some(variables(&image)),
+    })
 }
 
 /// The layers in the store, lowest first.
-fn unpack(store: &Store, layout: &Layout, image: &oci::Image) -> Result<Vec<String>, BackendError> {
+async fn unpack(
+    store: &Store,
+    place: &LayoutPlace,
+    image: &oci::Image,
+) -> Result<Vec<String>, BackendError> {
     let mut names: Vec<String> = Vec::new();
     let mut chain = Sha256::new();
     for layer in &image.layers {
@@ -64,7 +82,7 @@ fn unpack(store: &Store, layout: &Layout, image: &oci::Image) -> Result<Vec<Stri
         chain.update(layer.digest.0);
         let name = format!("i/{}", hex::encode(&chain.clone().finalize()[..12]));
         if !store.root().join(&name).is_dir() {
-            unpack_one(store, layout, &layer.digest, &name, &names)?;
+            add(store, place, &layer.digest, &name, &names).await?;
         }
         names.push(name);
     }
@@ -72,25 +90,51 @@ fn unpack(store: &Store, layout: &Layout, image: &oci::Image) -> Result<Vec<Stri
 }
 
 /// Unpacks a layer beside its place, flushes it, and moves it there. Two at a time do it twice, and one is kept.
-fn unpack_one(
+async fn add(
     store: &Store,
-    layout: &Layout,
+    place: &LayoutPlace,
     digest: &Digest,
     name: &str,
     below: &[String],
 ) -> Result<(), BackendError> {
-    let blob = layout.blob(digest).map_err(|error| unreadable(&error))?;
-    let below: Vec<PathBuf> = below
-        .iter()
-        .rev()
-        .map(|name| store.root().join(name))
-        .collect();
     let scratch = store.scratch(&[])?;
-    let into = scratch.path("layer");
-    fs::create_dir(&into).map_err(|error| failed("make a folder in the store", &error))?;
-    unpack_layer(blob, digest, &into, &below).map_err(|error| not_unpacked(&error))?;
-    publish(&scratch, &into, &store.root().join(name))
+    let into = scratch.path(LAYER).join(TREE);
+    fs::create_dir_all(&into).map_err(|error| failed("make a folder in the store", &error))?;
+    let below = below.iter().rev();
+    let job = Job::Unpack {
+        layout: place.clone(),
+        digest: digest.0,
+        into,
+        below: below
+            .map(|name| store.root().join(store::tree(name)))
+            .collect(),
+    };
+    let () = work::have_done(store.way(), job).await?;
+    publish(&scratch, &scratch.path(LAYER), &store.root().join(name))
         .map_err(|error| failed("keep an image layer", &error))
+}
+
+/// Unpacks a layer, as the process that works.
+pub(super) fn unpack_one(
+    _: Way,
+    place: &LayoutPlace,
+    digest: &Digest,
+    into: &Path,
+    below: &[PathBuf],
+) -> Result<(), Refusal> {
+    let refused = |error: OciError| Refusal::new("read the image", io::Error::other(error));
+    let blob = place
+        .open()
+        .map_err(refused)?
+        .blob(digest)
+        .map_err(refused)?;
+    unpack_layer(blob, digest, into, below)
+        .map(drop)
+        .map_err(|error| Refusal {
+            operation: "unpack the image".to_owned(),
+            errno: error.errno(),
+            cause: error.to_string(),
+        })
 }
 
 fn publish(scratch: &Scratch, layer: &Path, place: &Path) -> io::Result<()> {
@@ -113,13 +157,4 @@ fn variables(image: &oci::Image) -> BTreeMap<String, String> {
 fn unreadable(error: &OciError) -> BackendError {
     BackendError::new(Class::Denied, format!("cannot read the image: {error}"))
         .with_help(error.help())
-}
-
-fn not_unpacked(error: &UnpackError) -> BackendError {
-    let class = if error.is_full() {
-        Class::Full
-    } else {
-        Class::Denied
-    };
-    BackendError::new(class, format!("cannot unpack the image: {error}"))
 }

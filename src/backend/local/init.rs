@@ -20,13 +20,11 @@ use rustix::thread::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::protocol::{Action, Process, Refusal, StdioKind};
-use super::{files, seccomp};
+use super::protocol::{Action, Layout, Process, Refusal, StdioKind};
+use super::way::{DEV, Way};
+use super::{files, seccomp, userns};
 use crate::backend::Ending;
 use crate::sys;
-
-/// Uid and gid of `dev`.
-pub(super) const DEV: u32 = 1000;
 
 /// What the kernel has; later ones are refused with EINVAL and do not matter.
 const LAST_CAPABILITY: u32 = 63;
@@ -51,7 +49,7 @@ enum Report {
 /// Never returns: this is the child of a fork.
 pub(super) fn main(
     root: &Path,
-    hostname: &str,
+    layout: &Layout,
     process: &Process,
     output: Option<PipeWriter>,
     terminal: Option<&OwnedFd>,
@@ -60,7 +58,7 @@ pub(super) fn main(
     if !watch_launcher(&report) {
         sys::exit_now(1);
     }
-    let result = live(root, hostname, process, output, terminal);
+    let result = live(root, layout, process, output, terminal);
     let message = match result {
         Ok(ending) => Report::Ended(ending),
         Err(refusal) => Report::Refused(refusal),
@@ -94,22 +92,23 @@ pub(super) fn read_report(mut report: PipeReader) -> Result<Ending, Refusal> {
 
 fn live(
     root: &Path,
-    hostname: &str,
+    layout: &Layout,
     process: &Process,
     output: Option<PipeWriter>,
     terminal: Option<&OwnedFd>,
 ) -> Result<Ending, Refusal> {
     enter(root)?;
-    rustix::system::sethostname(hostname.as_bytes())
+    rustix::system::sethostname(layout.hostname.as_bytes())
         .map_err(|error| Refusal::new("set the host name", error))?;
     match &process.action {
         Action::Write(file) => {
-            drop_privileges(User::Dev).map_err(|error| Refusal::new("become dev", error))?;
+            become_user(User::Dev, layout.way)
+                .map_err(|error| Refusal::new("become dev", error))?;
             files::write(file)
                 .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
             Ok(Ending::Exited(0))
         }
-        Action::Run(program) => match start(process, program, output, terminal) {
+        Action::Run(program) => match start(layout.way, process, program, output, terminal) {
             Ok(child) => reap(child).map_err(|error| Refusal::new("wait for the process", error)),
             Err(NotStarted(code)) => Ok(Ending::Exited(code)),
         },
@@ -158,6 +157,7 @@ fn protect_proc(proc: &Path) -> rustix::io::Result<()> {
 struct NotStarted(i32);
 
 fn start(
+    way: Way,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -169,7 +169,7 @@ fn start(
         (None, None) => io::stderr().as_fd().try_clone_to_owned(),
     }
     .map(File::from);
-    launch(process, program, output, terminal).map_err(|error| {
+    launch(way, process, program, output, terminal).map_err(|error| {
         if let Ok(errors) = &mut errors {
             let name = program.first().map_or("", String::as_str);
             writeln!(errors, "cannot start {name} in {}: {error}", process.folder).ok();
@@ -183,6 +183,7 @@ fn start(
 }
 
 fn launch(
+    way: Way,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -214,7 +215,10 @@ fn launch(
     let folder = process.folder.clone();
     let filters = seccomp::filters()?;
     sys::before_exec(&mut command, move || {
-        become_user(user, &folder, terminal)?;
+        begin_session(terminal)?;
+        become_user(user, way)?;
+        // As the user: a folder that they may not enter is an error.
+        rustix::process::chdir(&folder)?;
         filters
             .iter()
             .try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))
@@ -243,20 +247,22 @@ fn find(program: &str, environment: &[(String, String)]) -> io::Result<PathBuf> 
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not on the sandbox's PATH"))
 }
 
-/// Between fork and exec: a session of its own, the user, no privileges, the folder.
-fn become_user(user: User, folder: &str, terminal: bool) -> io::Result<()> {
+fn begin_session(terminal: bool) -> io::Result<()> {
     setsid()?;
     if terminal {
         sys::take_terminal(io::stdin().as_raw_fd())?;
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    drop_privileges(user)?;
-    // As the user: a folder that they may not enter is an error.
-    rustix::process::chdir(folder)?;
     Ok(())
 }
 
-fn drop_privileges(user: User) -> rustix::io::Result<()> {
+/// Becomes `user`, with no more privileges than they need, for good.
+fn become_user(user: User, way: Way) -> io::Result<()> {
+    if let Way::Alone { .. } = way {
+        userns::become_dev()?;
+    } else {
+        set_thread_groups(&[])?;
+    }
     let keep = match user {
         User::Dev => CapabilitySet::empty(),
         User::Root => ROOT_CAPABILITIES,
@@ -267,23 +273,18 @@ fn drop_privileges(user: User) -> rustix::io::Result<()> {
             break; // The kernel knows no more.
         }
     }
-    set_thread_groups(&[])?;
-    match user {
-        User::Dev => {
-            let (uid, gid) = (Uid::from_raw(DEV), Gid::from_raw(DEV));
-            set_thread_res_gid(gid, gid, gid)?;
-            set_thread_res_uid(uid, uid, uid)?;
-        }
-        User::Root => {
-            let sets = CapabilitySets {
-                effective: keep,
-                permitted: keep,
-                inheritable: CapabilitySet::empty(),
-            };
-            set_capabilities(None, sets)?;
-        }
+    if user == User::Dev {
+        let (uid, gid) = (Uid::from_raw(DEV), Gid::from_raw(DEV));
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
     }
-    set_no_new_privs(true)
+    let sets = CapabilitySets {
+        effective: keep,
+        permitted: keep,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets)?;
+    Ok(set_no_new_privs(true)?)
 }
 
 /// Waits for `child`, and for every orphan that the namespace hands to its first process.

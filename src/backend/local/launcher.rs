@@ -22,47 +22,57 @@ use super::protocol::{
 };
 use super::store;
 use super::terminal::Terminal;
+use super::{userns, work};
 use crate::backend::Ending;
 use crate::sys;
 
-/// The hidden first argument that makes this program a launcher, or what empties a store's trash.
+/// The hidden first argument that makes this program one of those that atelier starts for itself.
 pub const ARGUMENT: &str = protocol::ARGUMENT;
 
-/// Runs as a launcher: `arguments` are the socket's number and the parent's process id.
+/// Runs as a launcher, whose `arguments` are the socket's number and the parent's process id, or as one of the other
+/// processes that this program starts for itself.
 pub fn main(arguments: &[String]) -> ExitCode {
     if sys::keep_descriptors().is_err() {
         return ExitCode::FAILURE;
     }
-    if arguments == [store::REAP] {
-        return match store::empty_trash() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
-    }
-    match numbers(arguments).map(|(socket, parent)| serve(socket, parent)) {
-        Some(Ok(())) => ExitCode::SUCCESS,
-        Some(Err(_)) | None => ExitCode::FAILURE,
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        [store::REAP] => store::empty_trash(),
+        [work::WORK, parent] => number(parent).and_then(work::main),
+        [socket, parent] => number(socket)
+            .and_then(|socket| number(parent).and_then(|parent| serve(socket, parent))),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn numbers(arguments: &[String]) -> Option<(i32, i32)> {
-    match arguments {
-        [socket, parent] => Some((socket.parse().ok()?, parent.parse().ok()?)),
-        _ => None,
-    }
+fn number(word: &str) -> io::Result<i32> {
+    word.parse().map_err(io::Error::other)
+}
+
+/// From here on the parent's death is this process's; `false` if it is dead already. Called again after a change of
+/// identity, which makes the kernel forget.
+pub(super) fn watch(parent: i32) -> io::Result<bool> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
 }
 
 fn serve(socket: i32, parent: i32) -> io::Result<()> {
     let mut socket = UnixStream::from(sys::inherited(socket));
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid().map(Pid::as_raw_pid) != Some(parent) {
-        return Ok(()); // It died before it could be watched.
-    }
     sys::leave_keyring();
     let Some(layout) = receive::<Layout>(&mut socket)? else {
         return Ok(());
     };
+    if let Err(refusal) = userns::enter(layout.way) {
+        return send(&mut socket, Reply::Refused(refusal));
+    }
+    if !watch(parent)? {
+        return Ok(());
+    }
     let mut mounts = match Mounts::prepare(layout) {
         Ok(mounts) => mounts,
         Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
@@ -110,7 +120,7 @@ fn run(
             drop(report);
             init::main(
                 &root,
-                mounts.hostname(),
+                mounts.layout(),
                 process,
                 child_output,
                 terminal.as_ref(),

@@ -9,23 +9,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, openat2, statvfs};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 
-use super::init::DEV;
 use super::protocol::{Layout, Refusal, Root, RootLayers};
+use super::store::{LAYER, TREE};
+use super::way::DEV;
 use crate::sys;
 
 mod cache;
 mod devices;
+mod host;
 mod identity;
-
-/// The machine's folders that make up the image `host`, beside /etc.
-const SYSTEM: [&str; 8] = [
-    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt",
-];
 
 const WORKSPACE: &str = "home/dev";
 
@@ -57,25 +54,18 @@ impl Mounts {
             "mount a tmpfs",
             mount("tmpfs", &memory, "tmpfs", MountFlags::NODEV, c"mode=0755"),
         )?;
-        overlay(
-            &layout.workspace,
-            &scratch.join("home"),
-            &memory.join("home"),
-        )?;
+        workspace(&layout, &scratch, &memory.join("home"))?;
         let image = memory.join("root");
         match &layout.root {
-            RootLayers::Host { hidden } => host_root(&layout, &image, hidden)?,
-            RootLayers::Image(layers) => {
-                overlay(layers, &scratch.join("root"), &image)?;
-                identity::write(&image, &layout.hostname, |uid| uid != DEV)?;
-            }
+            RootLayers::Host { hidden } => host::root(&image, hidden, &memory, &layout.hostname)?,
+            RootLayers::Image(layers) => image_root(&image, layers, &scratch, &layout.hostname)?,
         }
         // From here on by absolute name: whoever enters a root has left the store.
         let scratch = layout.store.join(scratch);
         let image = layout.store.join(image);
         furnish(&image, &scratch)?;
         for cache in &layout.caches {
-            cache::mount_cache(&image, cache, &layout.store)?;
+            cache::mount_cache(&image, cache, &layout.store, layout.way)?;
         }
         Ok(Self {
             layout,
@@ -85,8 +75,8 @@ impl Mounts {
         })
     }
 
-    pub(super) fn hostname(&self) -> &str {
-        &self.layout.hostname
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// Where a process's root is mounted.
@@ -103,19 +93,40 @@ impl Mounts {
     }
 }
 
-/// Mounts `layers` (lowest first) with two fresh folders beside each other, `NAME-upper` and `NAME-work`. A relative name
-/// is from the store.
-fn overlay(layers: &[String], name: &Path, target: &Path) -> Mounted<()> {
-    let [upper, work] = ["upper", "work"].map(|half| format!("{}-{half}", name.display()));
-    for folder in [&upper, &work] {
-        at("make a folder in the store", fs::create_dir(folder))?;
-    }
-    at("make a mount point", fs::create_dir_all(target))?;
-    // A merged folder has the attributes of its upper one.
+/// The workspace's layers with a fresh one on top.
+fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mounted<()> {
+    let upper = scratch.join(LAYER).join(TREE);
+    at("make a folder in the store", fs::create_dir_all(&upper))?;
     at(
         "take over the folder's attributes",
-        inherit(layers.last().map(Path::new), Path::new(&upper)),
+        inherit(layout.workspace.last(), &upper, layout.way.dev()),
     )?;
+    overlay(
+        &layout.workspace,
+        &upper,
+        &scratch.join("home-work"),
+        target,
+    )
+}
+
+/// An image's layers with one on top that is thrown away.
+fn image_root(root: &Path, layers: &[String], scratch: &Path, hostname: &str) -> Mounted<()> {
+    let upper = scratch.join("root-upper");
+    at("make a folder in the store", fs::create_dir(&upper))?;
+    at(
+        "take over the image's attributes",
+        inherit(layers.last(), &upper, 0),
+    )?;
+    overlay(layers, &upper, &scratch.join("root-work"), root)?;
+    folder_in(root, "etc")?;
+    let old = |name: &str| identity::read_in(root, &format!("etc/{name}"));
+    identity::write(&root.join("etc"), old, hostname, |uid| uid != DEV)
+}
+
+/// Mounts `layers` (lowest first) below `upper`, with a fresh folder `work` beside it. Relative names are from the store.
+fn overlay(layers: &[String], upper: &Path, work: &Path, target: &Path) -> Mounted<()> {
+    at("make a folder in the store", fs::create_dir(work))?;
+    at("make a mount point", fs::create_dir_all(target))?;
     let mut lower: Vec<String> = layers.iter().rev().cloned().collect();
     if lower.is_empty() {
         // There is no overlay of nothing: of an empty folder, then. The mount will hide it.
@@ -124,120 +135,73 @@ fn overlay(layers: &[String], name: &Path, target: &Path) -> Mounted<()> {
     // `userxattr` makes one format for root and for users; `volatile` leaves flushing to who publishes. Every mount
     // of a layer, ever, must use the first, or deleted files come back.
     let options = format!(
-        "userxattr,volatile,lowerdir={},upperdir={upper},workdir={work}",
+        "userxattr,volatile,lowerdir={},upperdir={},workdir={}",
         lower.join(":"),
+        upper.display(),
+        work.display(),
     );
     let options = std::ffi::CString::new(options).map_err(|_| {
-        Refusal::new(
-            "mount an overlay",
-            io::Error::from(io::ErrorKind::InvalidInput),
-        )
+        let error = io::Error::from(io::ErrorKind::InvalidInput);
+        Refusal::new("mount an overlay", error)
     })?;
+    let flags = MountFlags::NODEV;
     at(
         "mount an overlay",
-        mount(
-            "overlay",
-            target,
-            "overlay",
-            MountFlags::NODEV,
-            options.as_c_str(),
-        ),
-    )
+        mount("overlay", target, "overlay", flags, options.as_c_str()),
+    )?;
+    // The kernel says nothing if it cannot use the upper folder.
+    let flags = at("look at an overlay", statvfs(target))?.f_flag;
+    match flags.contains(StatVfsMountFlags::RDONLY) {
+        true => Err(Refusal::new(
+            "mount an overlay",
+            io::Error::from(io::ErrorKind::ReadOnlyFilesystem),
+        )),
+        false => Ok(()),
+    }
 }
 
-/// Mode and owner of the top layer's folder; a workspace without a parent belongs to `dev`.
-fn inherit(top: Option<&Path>, upper: &Path) -> io::Result<()> {
+/// A merged folder has the attributes of its upper one: here mode and owner of the top layer's folder, or `owner`.
+fn inherit(top: Option<&String>, upper: &Path, owner: u32) -> io::Result<()> {
     let Some(top) = top else {
-        return chown(upper, Some(DEV), Some(DEV));
+        return chown(upper, Some(owner), Some(owner));
     };
     let meta = fs::metadata(top)?;
     chown(upper, Some(meta.uid()), Some(meta.gid()))?;
     fs::set_permissions(upper, meta.permissions())
 }
 
-/// The machine's system folders, read-only, and a copy-on-write view of its /etc without secrets.
-fn host_root(layout: &Layout, root: &Path, hidden: &[PathBuf]) -> Mounted<()> {
-    empty_root(root)?;
-    for name in SYSTEM {
-        system_folder(root, name)?;
-    }
-    let etc = root.join("etc");
-    let changes = Path::new(&layout.scratch).join(MEMORY).join("etc");
-    overlay(&["/etc".to_owned()], &changes, &etc)?;
-    for path in hidden {
-        // Absolute names of the machine; what is gone needs no hiding.
-        let Ok(inside) = path.strip_prefix("/etc") else {
-            continue;
-        };
-        hide(&etc.join(inside))
-            .map_err(|error| Refusal::new(format!("hide {}", path.display()), error))?;
-    }
-    identity::write(root, &layout.hostname, |uid| uid < DEV || uid == 65534)
-}
-
 /// The machine's programs with an /etc of our own, and the fetched repositories: what git needs, and no step sees.
 fn tools_root(root: &Path, scratch: &Path, hostname: &str) -> Mounted<()> {
     empty_root(root)?;
-    for name in SYSTEM {
-        system_folder(root, name)?;
-    }
-    identity::write(root, hostname, |_| false)?;
+    host::system_folders(root)?;
+    folder_in(root, "etc")?;
+    identity::write(&root.join("etc"), |_| String::new(), hostname, |_| false)?;
     furnish(root, scratch)?;
     let (git, target) = (scratch.join("git"), root.join("run/atelier/git"));
     at("make a mount point", fs::create_dir_all(&target))?;
     at("show the repositories", mount_bind(&git, &target))?;
-    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID;
-    at(
-        "make the repositories read-only",
-        mount_remount(&target, flags, c""),
-    )
+    at("make the repositories read-only", protect(&target))
 }
 
 fn empty_root(root: &Path) -> Mounted<()> {
     at("make a mount point", fs::create_dir_all(root))?;
     let options = c"mode=0755,size=64m";
+    let flags = MountFlags::NODEV | MountFlags::NOSUID;
     at(
         "mount a root",
-        mount(
-            "tmpfs",
-            root,
-            "tmpfs",
-            MountFlags::NODEV | MountFlags::NOSUID,
-            options,
-        ),
+        mount("tmpfs", root, "tmpfs", flags, options),
     )
 }
 
-fn hide(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+/// Makes a bind mount read-only and takes devices and set-id programs from it. What restricts it already stays: in a user
+/// namespace it cannot be taken away.
+fn protect(mounted: &Path) -> io::Result<()> {
+    let there = statvfs(mounted)?.f_flag;
+    let mut flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID;
+    if there.contains(StatVfsMountFlags::NOEXEC) {
+        flags |= MountFlags::NOEXEC;
     }
-}
-
-/// Shows one folder of the machine, or the symbolic link that stands in its place.
-fn system_folder(root: &Path, name: &str) -> Mounted<()> {
-    let (here, there) = (Path::new("/").join(name), root.join(name));
-    let Ok(meta) = fs::symlink_metadata(&here) else {
-        return Ok(());
-    };
-    if meta.is_symlink() {
-        let link = || std::os::unix::fs::symlink(fs::read_link(&here)?, &there);
-        return at("link a system folder", link());
-    }
-    at("make a mount point", fs::create_dir_all(&there))?;
-    // Not recursive: what else the machine has mounted below stays out.
-    at("show a system folder", mount_bind(&here, &there))?;
-    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID;
-    at(
-        "make a system folder read-only",
-        mount_remount(&there, flags, c""),
-    )
+    Ok(mount_remount(mounted, flags, c"")?)
 }
 
 /// /dev, /tmp, /run and the workspace in a root.

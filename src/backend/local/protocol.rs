@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use atelier_lang::graph::User;
 use serde::{Deserialize, Serialize};
 
+use super::way::Way;
 use crate::backend::{Ending, WorkspaceFile};
 
-/// The hidden first argument that makes this program a launcher, or what empties a store's trash.
+/// The hidden first argument that makes this program one of those that atelier starts for itself.
 pub(super) const ARGUMENT: &str = "__sandbox";
 
 /// The largest frame that is taken; files of a bake are the largest thing that is sent.
@@ -17,11 +18,12 @@ const LIMIT: u32 = 256 << 20;
 /// The file systems of a sandbox. Names are relative to the store, so that many layers fit in one mount call.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Layout {
+    pub way: Way,
     pub store: PathBuf,
     /// The folder that belongs to this sandbox alone, relative to the store.
     pub scratch: String,
     pub root: RootLayers,
-    /// The layers of the workspace, lowest first.
+    /// The trees of the workspace's layers, lowest first.
     pub workspace: Vec<String>,
     /// Kept folders, by where they are mounted: relative to /home/dev, or absolute.
     pub caches: Vec<CacheMount>,
@@ -40,7 +42,7 @@ pub(super) struct CacheMount {
 pub(super) enum RootLayers {
     /// The machine's own system folders; `hidden` are absolute paths below /etc.
     Host { hidden: Vec<PathBuf> },
-    /// Unpacked image layers, lowest first, relative to the store.
+    /// The trees of unpacked image layers, lowest first, relative to the store.
     Image(Vec<String>),
 }
 

@@ -3,8 +3,8 @@
 //! ```text
 //! format            what this folder is, and its version
 //! s/<key>.json      records: written last, by one rename
-//! l/<name>          layers: the upper folders of finished bakes; never written again
-//! i/<digest>        unpacked image layers
+//! l/<name>/d        layers: the upper folders of finished bakes; never written again
+//! i/<digest>/d      unpacked image layers
 //! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
 //! locks/<key>       a bake's lease, with the name of its log
 //! logs/, targets/   logs of bakes, and which was each target's last
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::init::DEV;
 use super::nonce;
+use super::way::{DEV, Sandbox, Way};
 use crate::backend::{BackendError, Class, Presence, Snapshot};
 use crate::key;
 use crate::node::ContentKey;
@@ -30,11 +30,17 @@ mod sweep;
 pub(super) use sweep::{REAP, empty_trash};
 
 /// The store's version and how its layers are to be mounted.
-const FORMAT: &str = "atelier store 1, layers ovl-userxattr-1\n";
+const FORMAT: &str = "atelier store 2, layers ovl-userxattr-1\n";
 
 const FOLDERS: [&str; 9] = [
     "s", "l", "i", "w", "locks", "logs", "targets", "caches", "trash",
 ];
+
+/// The folder of a scratch folder that becomes a layer. It belongs to the caller, whoever owns the tree in it.
+pub(super) const LAYER: &str = "layer";
+
+/// Where the tree is in a layer's folder. A short name: a chain's share one page of mount options.
+pub(super) const TREE: &str = "d";
 
 /// With less than that left, whatever fails fails for lack of room. Bytes, and inodes.
 const ROOM: u64 = 1 << 20;
@@ -43,6 +49,7 @@ const INODES: u64 = 16;
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     root: PathBuf,
+    way: Way,
 }
 
 /// A published snapshot as it stands on disk.
@@ -52,8 +59,7 @@ pub(super) struct Record {
     pub snapshot: Snapshot,
     /// All layers of the workspace, lowest first.
     pub layers: Vec<String>,
-    /// How it was baked.
-    pub sandbox: String,
+    pub sandbox: Sandbox,
 }
 
 /// A folder of one bake or sandbox; dropped, it is deleted.
@@ -70,6 +76,7 @@ impl Store {
     pub(super) fn open(root: &Path) -> Result<Self, BackendError> {
         let store = Self {
             root: root.to_owned(),
+            way: Way::of_caller(),
         };
         store.prepare().map_err(|error| unusable(root, &error))?;
         match fs::read_to_string(root.join("format")) {
@@ -126,6 +133,11 @@ impl Store {
         &self.root
     }
 
+    /// How the store's owner makes sandboxes.
+    pub(super) fn way(&self) -> Way {
+        self.way
+    }
+
     /// Writes a file that is there as a whole or not at all, also after a power cut.
     pub(super) fn write_whole(&self, name: &Path, content: &[u8]) -> io::Result<()> {
         let temporary = self
@@ -167,6 +179,9 @@ impl Store {
         if !same {
             return Err("its record is another key's".to_owned());
         }
+        if !record.sandbox.serves(self.way) {
+            return Err(format!("it was baked in {}", record.sandbox));
+        }
         match self.missing(&record.layers) {
             Some(layer) => Err(format!("its layer {layer} is gone")),
             None => Ok(Some(record)),
@@ -199,25 +214,24 @@ impl Store {
         Ok(keys)
     }
 
-    /// Publishes a layer that lies in a scratch folder: first the data, then, in one rename, the record.
+    /// Publishes the layer that lies in a scratch folder: first the data, then, in one rename, the record.
     pub(super) fn publish(
         &self,
-        upper: &Path,
+        scratch: &Scratch,
         mut layers: Vec<String>,
         snapshot: Snapshot,
-        sandbox: &str,
     ) -> io::Result<Snapshot> {
         // Shared with other publishers; a sweep takes it alone, and sees no layer without its record.
         let publishing = self.publishing()?;
         publishing.lock_shared()?;
         let layer = format!("l/{}", nonce::name());
-        fs::rename(upper, self.root.join(&layer))?;
+        fs::rename(scratch.path(LAYER), self.root.join(&layer))?;
         sync_folder(&self.root.join("l"))?;
         layers.push(layer);
         let record = Record {
             snapshot,
             layers,
-            sandbox: sandbox.to_owned(),
+            sandbox: self.way.sandbox(),
         };
         let name = record_name(record.snapshot.key);
         self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
@@ -245,7 +259,11 @@ impl Store {
     pub(super) fn make_cache(&self, name: &str) -> io::Result<()> {
         let folder = self.root.join(name);
         fs::create_dir_all(&folder)?;
-        std::os::unix::fs::chown(&folder, Some(DEV), Some(DEV))
+        match self.way {
+            Way::Root => std::os::unix::fs::chown(&folder, Some(DEV), Some(DEV)),
+            // The caller is `dev`.
+            Way::Range { .. } | Way::Alone { .. } => Ok(()),
+        }
     }
 
     /// Whether the store's disk has no room, or no inode, left.
@@ -271,7 +289,8 @@ impl Store {
     }
 
     fn missing<'a>(&self, layers: &'a [String]) -> Option<&'a String> {
-        layers.iter().find(|layer| !self.root.join(layer).is_dir())
+        let is_there = |layer: &&String| self.root.join(layer).join(TREE).is_dir();
+        layers.iter().find(|layer| !is_there(layer))
     }
 
     fn make_scratch(&self, layers: &[String]) -> io::Result<Scratch> {
@@ -328,6 +347,11 @@ impl Drop for Scratch {
 /// Makes renames in a folder last.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
+}
+
+/// The tree of a layer, relative to the store.
+pub(super) fn tree(layer: &str) -> String {
+    format!("{layer}/{TREE}")
 }
 
 pub(super) fn record_name(key: ContentKey) -> String {

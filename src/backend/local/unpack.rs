@@ -104,9 +104,12 @@ impl UnpackError {
         }
     }
 
-    /// Whether the disk is full, which another try after cleaning up may mend.
-    pub fn is_full(&self) -> bool {
-        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    /// The error number, if it was the kernel that said no to a write.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Write { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat};
 use rustix::mount::mount_bind;
 
-use super::super::init::DEV;
 use super::super::protocol::{CacheMount, Refusal};
+use super::super::way::Way;
 use super::{Mounted, WORKSPACE, at, open_in};
 
 /// Shows a kept folder. Mount points are made as `dev`'s, segment by segment.
-pub(super) fn mount_cache(root: &Path, cache: &CacheMount, store: &Path) -> Mounted<()> {
+pub(super) fn mount_cache(root: &Path, cache: &CacheMount, store: &Path, way: Way) -> Mounted<()> {
     let source = store.join(&cache.source);
     let target = match cache.target.strip_prefix('/') {
         Some(absolute) => absolute.to_owned(),
@@ -29,8 +29,8 @@ pub(super) fn mount_cache(root: &Path, cache: &CacheMount, store: &Path) -> Moun
                 Ok(()) => rustix::fs::chownat(
                     &parent,
                     segment,
-                    Some(rustix::fs::Uid::from_raw(DEV)),
-                    Some(rustix::fs::Gid::from_raw(DEV)),
+                    Some(rustix::fs::Uid::from_raw(way.dev())),
+                    Some(rustix::fs::Gid::from_raw(way.dev())),
                     AtFlags::SYMLINK_NOFOLLOW,
                 )?,
                 Err(rustix::io::Errno::EXIST) => {}

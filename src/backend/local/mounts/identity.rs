@@ -9,12 +9,16 @@ use rustix::fs::{AtFlags, CWD, OFlags, unlinkat};
 
 use super::super::nonce;
 use super::super::protocol::Refusal;
-use super::{Mounted, folder_in, open_in};
+use super::{Mounted, open_in};
 
-/// The files of /etc that say who and where this is. `keep` chooses the users that stay.
-pub(super) fn write(root: &Path, hostname: &str, keep: impl Fn(u32) -> bool) -> Mounted<()> {
-    folder_in(root, "etc")?;
-    let old = |name: &str| read_in(root, &format!("etc/{name}"));
+/// Writes the files that say who and where this is into the folder `etc`. `old` is what the image has of a file there,
+/// and `keep` chooses the users that stay.
+pub(super) fn write(
+    etc: &Path,
+    old: impl Fn(&str) -> String,
+    hostname: &str,
+    keep: impl Fn(u32) -> bool,
+) -> Mounted<()> {
     let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
     let files = [
         ("passwd", accounts(&old("passwd"), PASSWD, &keep)),
@@ -32,7 +36,7 @@ pub(super) fn write(root: &Path, hostname: &str, keep: impl Fn(u32) -> bool) -> 
         ("machine-id", format!("{:032x}\n", nonce::random())),
     ];
     for (name, text) in files {
-        replace(&root.join("etc"), name, &text)
+        replace(etc, name, &text)
             .map_err(|error| Refusal::new(format!("write /etc/{name}"), error))?;
     }
     Ok(())
@@ -58,7 +62,8 @@ fn accounts(old: &str, ours: [&str; 3], keep: &impl Fn(u32) -> bool) -> String {
         .fold(String::new(), |text, line| text + line + "\n")
 }
 
-fn read_in(root: &Path, path: &str) -> String {
+/// A file of the image, as it sees itself; nothing if that cannot be had.
+pub(super) fn read_in(root: &Path, path: &str) -> String {
     let read = || {
         let mut text = Vec::new();
         File::from(open_in(root, path, OFlags::RDONLY | OFlags::NONBLOCK, 0)?)

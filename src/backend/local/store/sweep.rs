@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::super::{nonce, protocol};
+use super::super::way::Way;
+use super::super::{nonce, protocol, userns};
 use super::Store;
 
 /// The second hidden argument of a process that empties the trash of the store it starts in.
@@ -110,8 +111,9 @@ impl Store {
 }
 
 /// Empties the trash of the store that is the current folder, until there is none, or nothing more can be deleted. One
-/// process at a time does it.
+/// process at a time does it, as whoever may delete what steps made.
 pub(in super::super) fn empty_trash() -> io::Result<()> {
+    userns::enter(Way::of_caller()).map_err(|refusal| io::Error::other(refusal.cause))?;
     let lock = File::create("locks/reap")?;
     if lock.try_lock().is_err() {
         return Ok(());
