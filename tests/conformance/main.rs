@@ -1,4 +1,5 @@
-//! The laws that every backend keeps, as one suite that runs on each of them.
+//! The laws that every backend keeps, as one suite that runs on each of them, and on the embedded one in each way that
+//! its user may have: as root, with a range of ids, with one id. Root runs the others' as those users.
 //!
 //! A program of its own, since it is also the launcher of the sandboxes that it makes: everything runs on the main
 //! thread, one law after the other.
@@ -20,8 +21,11 @@ mod sharing;
 mod processes;
 #[path = "../support/requests.rs"]
 mod requests;
+#[path = "../support/users.rs"]
+mod users;
 
 use house::{InMemory, OnDisk};
+use users::User;
 
 /// Each law, on each backend.
 macro_rules! laws {
@@ -43,6 +47,9 @@ macro_rules! local {
                 $topic::$law(&OnDisk::new()).await;
             }),
         )*)*]
+        .into_iter()
+        .chain(as_user(User::Range, "range", &[$($(stringify!($law),)*)*]))
+        .chain(as_user(User::Alone, "alone", &[$($(stringify!($law),)*)*]))
     };
 }
 
@@ -103,6 +110,28 @@ fn main() -> ExitCode {
             clones_are_distinct_machines;
     });
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The embedded backend's laws, each in a process of its own that belongs to `user`.
+fn as_user(user: User, way: &str, laws: &[&'static str]) -> Vec<Trial> {
+    if !rustix::process::geteuid().is_root() {
+        return Vec::new();
+    }
+    let of = |&law: &&'static str| {
+        Trial::test(format!("{way}::{law}"), move || {
+            let home = user.folder();
+            let program = users::reachable(&std::env::current_exe()?, home.path());
+            let output = user
+                .command(&program, home.path())
+                .args(["--exact", &format!("local::{law}")])
+                .output()?;
+            match output.status.success() {
+                true => Ok(()),
+                false => Err(String::from_utf8_lossy(&output.stdout).into_owned().into()),
+            }
+        })
+    };
+    laws.iter().map(of).collect()
 }
 
 fn trial(name: &str, law: impl AsyncFnOnce() + Send + 'static) -> Trial {

@@ -99,7 +99,7 @@ async fn add(
 ) -> Result<(), BackendError> {
     let scratch = store.scratch(&[])?;
     let into = scratch.path(LAYER).join(TREE);
-    fs::create_dir_all(&into).map_err(|error| failed("make a folder in the store", &error))?;
+    fs::create_dir(&into).map_err(|error| failed("make a folder in the store", &error))?;
     let below = below.iter().rev();
     let job = Job::Unpack {
         layout: place.clone(),

@@ -96,7 +96,7 @@ impl Mounts {
 /// The workspace's layers with a fresh one on top.
 fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mounted<()> {
     let upper = scratch.join(LAYER).join(TREE);
-    at("make a folder in the store", fs::create_dir_all(&upper))?;
+    at("make a folder in the store", fs::create_dir(&upper))?;
     at(
         "take over the folder's attributes",
         inherit(layout.workspace.last(), &upper, layout.way.dev()),

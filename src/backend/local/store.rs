@@ -297,7 +297,7 @@ impl Store {
         let name = format!("w/{}", nonce::name());
         // Under another name until the lock is held, so that no sweep takes it.
         let making = self.root.join(format!("{name}.new"));
-        fs::create_dir(&making)?;
+        fs::create_dir_all(making.join(LAYER))?;
         let lock = File::create_new(making.join("lock"))?;
         lock.lock()?;
         fs::write(making.join("layers"), layers.join("\n"))?;
