@@ -124,6 +124,8 @@ pub struct BakeRequest {
     pub environment: Environment,
     pub caches: Vec<Cache>,
     pub resources: Resources,
+    /// Fail if a step wrote outside of the workspace, where nothing is kept.
+    pub strict_outside: bool,
     /// Bake although the key is present; the new snapshot replaces the old one when it is whole.
     pub force: bool,
 }
@@ -249,10 +251,20 @@ pub enum BakeError {
     Checkout(#[from] crate::resolve::PinError),
     #[error("the bake took longer than {} s in all", limit.as_secs())]
     Timeout { limit: Duration, log: PathBuf },
+    /// What was written outside of the workspace, with the first names of it.
+    #[error("{} outside of the workspace {} written", paths(*count), if *count == 1 { "was" } else { "were" })]
+    Outside { count: usize, names: Vec<String> },
     #[error("cancelled")]
     Cancelled,
     #[error(transparent)]
     Backend(#[from] BackendError),
+}
+
+fn paths(count: usize) -> String {
+    match count {
+        1 => "1 path".to_owned(),
+        count => format!("{count} paths"),
+    }
 }
 
 /// How a step failed.

@@ -318,6 +318,7 @@ impl PinnedNode<'_> {
             environment: self.environment(secrets, extra),
             caches: self.node.caches.clone(),
             resources: self.node.resources.clone(),
+            strict_outside: false,
             force,
         }
     }

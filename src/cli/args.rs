@@ -73,6 +73,9 @@ pub(super) struct BuildArgs {
     /// Bake this target again, although it is there
     #[arg(long, value_name = "TARGET")]
     pub force: Vec<String>,
+    /// Fail if a step writes outside of the workspace, where nothing is kept
+    #[arg(long)]
+    pub strict_outside: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -112,6 +115,9 @@ pub(super) struct UpArgs {
     /// The command to run instead of a shell
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+    /// Fail if a step writes outside of the workspace, where nothing is kept
+    #[arg(long)]
+    pub strict_outside: bool,
     #[command(flatten)]
     pub secrets: SecretArgs,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use super::project::{self, Project, Words};
 use super::report::{self, Node, Plan};
 use super::{exit, progress, ui};
 use crate::backend::local::Local;
-use crate::backend::{Backend, Cancel};
+use crate::backend::{Backend, BakeRequest, Cancel};
 use crate::event;
 use crate::pin::{self, PinnedNode, Secrets};
 use crate::plan::{Action, Candidate, Reason};
@@ -28,6 +28,13 @@ pub(super) struct Planned<'g> {
     pub actions: Vec<Action>,
     pub backend: Local,
     pub history: History,
+}
+
+/// What the command line gives to bakes.
+pub(super) struct Given<'a> {
+    pub secrets: &'a Secrets,
+    pub variables: &'a BTreeMap<String, String>,
+    pub strict_outside: bool,
 }
 
 /// How the nodes ended, and whether the user stopped it.
@@ -121,12 +128,11 @@ impl Planned<'_> {
     /// Bakes what the plan says, until it is done or the user interrupts.
     pub(super) async fn realise(
         &self,
-        secrets: &Secrets,
-        variables: &BTreeMap<String, String>,
+        given: &Given<'_>,
         options: Options,
         interrupts: &mut Interrupts,
     ) -> Result<Realised, Failure> {
-        self.require_secrets(secrets)?;
+        self.require_secrets(given.secrets)?;
         let work: Vec<Work> = self
             .nodes
             .iter()
@@ -134,12 +140,15 @@ impl Planned<'_> {
             .map(|(node, action)| Work {
                 action: action.clone(),
                 parent: node.parent,
-                request: node.bake_request(
-                    node.parent.map(|parent| self.nodes[parent].key),
-                    secrets,
-                    variables,
-                    matches!(action, Action::Bake(Reason::Forced)),
-                ),
+                request: BakeRequest {
+                    strict_outside: given.strict_outside,
+                    ..node.bake_request(
+                        node.parent.map(|parent| self.nodes[parent].key),
+                        given.secrets,
+                        given.variables,
+                        matches!(action, Action::Bake(Reason::Forced)),
+                    )
+                },
             })
             .collect();
         if work
@@ -254,9 +263,12 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
         jobs: jobs(args.jobs),
         keep_going: args.keep_going,
     };
-    let realised = planned
-        .realise(&secrets, &variables, options, &mut interrupts)
-        .await?;
+    let given = Given {
+        secrets: &secrets,
+        variables: &variables,
+        strict_outside: args.strict_outside,
+    };
+    let realised = planned.realise(&given, options, &mut interrupts).await?;
     if args.json {
         let nodes = planned.report().into_iter().zip(&realised.ends);
         let nodes = nodes.map(|(node, ended)| node.ended(ended)).collect();

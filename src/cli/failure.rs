@@ -104,6 +104,7 @@ pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
             None => (name.span, String::new()),
         },
         BakeError::Checkout(error) => (name.span, error.cause.clone()),
+        BakeError::Outside { names, .. } => (name.span, names.join(", ")),
         BakeError::Timeout { .. } | BakeError::Cancelled | BakeError::Backend(_) => {
             (name.span, String::new())
         }
@@ -144,6 +145,10 @@ fn of_bake(error: &BakeError) -> Message {
             (Code(705), exit::STEP_FAILED, Some(help))
         }
         BakeError::Checkout(error) => (Code(501), exit::UNRESOLVED, Some(error.help.clone())),
+        BakeError::Outside { .. } => {
+            let help = "write below /home/dev, or leave out --strict-outside".to_owned();
+            (Code(709), exit::STEP_FAILED, Some(help))
+        }
         BakeError::Cancelled => (Code(707), exit::INTERRUPTED, None),
         BakeError::Backend(error) => return of_backend(error),
     };

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use atelier_lang::graph::NodeId;
 
 use super::args::UpArgs;
-use super::build::{Planned, prepare};
+use super::build::{Given, Planned, prepare};
 use super::failure::Failure;
 use super::interrupt::Interrupts;
 use super::project::{self, Project, Words};
@@ -33,9 +33,12 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
             jobs: 1,
             keep_going: false,
         };
-        let realised = planned
-            .realise(&secrets, &variables, options, &mut interrupts)
-            .await?;
+        let given = Given {
+            secrets: &secrets,
+            variables: &variables,
+            strict_outside: args.strict_outside,
+        };
+        let realised = planned.realise(&given, options, &mut interrupts).await?;
         match realised.conclude(&project.sources, &planned.nodes) {
             0 => {}
             code => return Ok(code),

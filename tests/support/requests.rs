@@ -58,6 +58,7 @@ pub(crate) fn request(name: &str, parent: Option<&BakeRequest>, commands: &[&str
             disk: 1 << 30,
             timeout: Duration::from_mins(1),
         },
+        strict_outside: false,
         force: false,
     }
 }

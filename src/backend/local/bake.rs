@@ -16,6 +16,7 @@ use super::log::Log;
 use super::protocol::{Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind};
 use super::session::Session;
 use super::store::{self, LAYER, Scratch, TREE, failed};
+use super::way::Way;
 use super::{Local, checkout, nonce};
 use crate::backend::{
     BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Presence,
@@ -45,6 +46,9 @@ pub(super) async fn bake(
     events: &Sink,
     cancel: &Cancel,
 ) -> Result<Baked, BakeError> {
+    if let (Way::Alone { .. }, Some(index)) = (local.store.way(), first_root_step(request)) {
+        return Err(needs_range(index).into());
+    }
     let mut lease = Lease::take(&local.store, request.key, events, cancel).await?;
     if let (false, Presence::Present(snapshot)) = (request.force, local.store.probe(request.key)) {
         return Ok(Baked::Found(snapshot));
@@ -84,6 +88,21 @@ pub(super) async fn bake(
         bake.log.notice(&error.to_string());
     }
     published.map(|snapshot| Baked::Published(Box::new(snapshot)))
+}
+
+fn first_root_step(request: &BakeRequest) -> Option<usize> {
+    request
+        .steps
+        .iter()
+        .position(|step| step.user == User::Root)
+}
+
+fn needs_range(step: usize) -> BackendError {
+    let step = step + 1;
+    let message = format!("step {step} runs as root, for which you have no range of user ids");
+    BackendError::new(Class::Denied, message).with_help(
+        "have root install `uidmap` and run `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 YOU`; `atelier doctor` says more",
+    )
 }
 
 impl Bake<'_> {
@@ -252,8 +271,17 @@ impl Bake<'_> {
     }
 
     async fn verify(&mut self) -> Result<Vec<String>, BakeError> {
+        let outside = self.session()?.outside().await?;
         let session = self.session.as_mut().ok_or_else(no_session)?;
         let mut verified = vec!["commits".to_owned(), "processes ended".to_owned()];
+        match outside.count {
+            0 => verified.push("nothing outside".to_owned()),
+            count if self.request.strict_outside => {
+                let names = outside.names;
+                return Err(BakeError::Outside { count, names });
+            }
+            count => self.log.notice(&not_kept(count, &outside.names)),
+        }
         for checkout in &self.request.checkouts {
             checkout::verify(session, checkout, &mut self.log).await?;
         }
@@ -298,6 +326,16 @@ impl Bake<'_> {
     fn session(&mut self) -> Result<&mut Session, BakeError> {
         self.session.as_mut().ok_or_else(no_session)
     }
+}
+
+/// The line for people about what a bake throws away.
+fn not_kept(count: usize, names: &[String]) -> String {
+    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    let more = match count.saturating_sub(5) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!("written outside of the workspace, and not kept: {shown}{more}")
 }
 
 fn no_session() -> BakeError {

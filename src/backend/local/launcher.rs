@@ -79,14 +79,15 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
     };
     send(&mut socket, Reply::Ready)?;
     while let Some(request) = receive::<Request>(&mut socket)? {
-        // Anything else comes too late: the process it was for has ended.
-        let Request::Run(process) = request else {
-            continue;
-        };
-        let reply = match run(&mut socket, &mut mounts, &process) {
-            Ok(Some(ending)) => Reply::Ended(ending),
-            Ok(None) => return Ok(()),
-            Err(refusal) => Reply::Refused(refusal),
+        let reply = match request {
+            Request::Run(process) => match run(&mut socket, &mut mounts, &process) {
+                Ok(Some(ending)) => Reply::Ended(ending),
+                Ok(None) => return Ok(()),
+                Err(refusal) => Reply::Refused(refusal),
+            },
+            Request::Outside => Reply::Outside(mounts.outside()),
+            // It comes too late: the process it was for has ended.
+            Request::Input(_) | Request::Resize(_) | Request::Kill => continue,
         };
         send(&mut socket, reply)?;
     }

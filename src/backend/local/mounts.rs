@@ -14,7 +14,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 
-use super::protocol::{Layout, Refusal, Root, RootLayers};
+use super::protocol::{Layout, Refusal, Root, RootLayers, Written};
 use super::store::{LAYER, TREE};
 use super::way::DEV;
 use crate::sys;
@@ -23,11 +23,17 @@ mod cache;
 mod devices;
 mod host;
 mod identity;
+mod outside;
+
+use outside::Outside;
 
 const WORKSPACE: &str = "home/dev";
 
 /// A tmpfs in the scratch folder: mount points and what is small need no disk, and no deleting.
 const MEMORY: &str = "memory";
+
+/// The layer over an image's own.
+const ROOT: &str = "root-upper";
 
 pub(super) struct Mounts {
     layout: Layout,
@@ -35,6 +41,7 @@ pub(super) struct Mounts {
     image: PathBuf,
     /// Mounted when it is first needed.
     tools: Option<PathBuf>,
+    outside: Outside,
 }
 
 type Mounted<T> = Result<T, Refusal>;
@@ -67,12 +74,25 @@ impl Mounts {
         for cache in &layout.caches {
             cache::mount_cache(&image, cache, &layout.store, layout.way)?;
         }
+        let outside = Outside::watch(match &layout.root {
+            RootLayers::Host { .. } => vec![
+                (image.clone(), "/"),
+                (scratch.join(MEMORY).join(host::CHANGES), "/etc"),
+            ],
+            RootLayers::Image(_) => vec![(scratch.join(ROOT), "/")],
+        });
         Ok(Self {
             layout,
             scratch,
             image,
             tools: None,
+            outside,
         })
+    }
+
+    /// What was written outside of the workspace, and will be thrown away.
+    pub(super) fn outside(&self) -> Written {
+        self.outside.written()
     }
 
     pub(super) fn layout(&self) -> &Layout {
@@ -111,7 +131,7 @@ fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mounted<()> {
 
 /// An image's layers with one on top that is thrown away.
 fn image_root(root: &Path, layers: &[String], scratch: &Path, hostname: &str) -> Mounted<()> {
-    let upper = scratch.join("root-upper");
+    let upper = scratch.join(ROOT);
     at("make a folder in the store", fs::create_dir(&upper))?;
     at(
         "take over the image's attributes",

@@ -54,6 +54,8 @@ pub(super) enum Request {
     Resize(WindowSize),
     /// Ends the process that runs, with everything it started.
     Kill,
+    /// Tells what was written outside of the workspace.
+    Outside,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,8 +109,17 @@ pub(super) enum Reply {
     Ready,
     Output(Vec<u8>),
     Ended(Ending),
+    Outside(Written),
     /// The machine said no.
     Refused(Refusal),
+}
+
+/// What was written outside of the workspace.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Written {
+    pub count: usize,
+    /// The first of them, as the sandbox sees them.
+    pub names: Vec<String>,
 }
 
 /// An operation that failed.
@@ -126,6 +137,7 @@ pub(super) struct Refusal {
 enum Message {
     Ready,
     Ended(Ending),
+    Outside(Written),
     Refused(Refusal),
 }
 
@@ -178,6 +190,7 @@ pub(super) fn encode_reply(reply: Reply) -> io::Result<Vec<u8>> {
         Reply::Output(bytes) => return frame(OUTPUT, &bytes),
         Reply::Ready => Message::Ready,
         Reply::Ended(ending) => Message::Ended(ending),
+        Reply::Outside(written) => Message::Outside(written),
         Reply::Refused(refusal) => Message::Refused(refusal),
     };
     frame(JSON, &serde_json::to_vec(&message)?)
@@ -190,6 +203,7 @@ pub(super) fn decode_reply(head: [u8; HEAD], body: Vec<u8>) -> io::Result<Reply>
     Ok(match serde_json::from_slice(&body)? {
         Message::Ready => Reply::Ready,
         Message::Ended(ending) => Reply::Ended(ending),
+        Message::Outside(written) => Reply::Outside(written),
         Message::Refused(refusal) => Reply::Refused(refusal),
     })
 }

@@ -12,7 +12,8 @@ use tokio::process::{Child, Command};
 
 use super::launcher;
 use super::protocol::{
-    HEAD, Layout, Process, Refusal, Reply, Request, body_length, decode_reply, encode_request,
+    HEAD, Layout, Process, Refusal, Reply, Request, Written, body_length, decode_reply,
+    encode_request,
 };
 use crate::backend::{BackendError, Class, Ending};
 
@@ -59,7 +60,9 @@ impl Session {
         match session.replies.receive().await? {
             Reply::Ready => Ok(session),
             Reply::Refused(refused) => Err(describe(&refused)),
-            Reply::Output(_) | Reply::Ended(_) => Err(broken("start a sandbox", "an odd reply")),
+            Reply::Output(_) | Reply::Ended(_) | Reply::Outside(_) => {
+                Err(broken("start a sandbox", "an odd reply"))
+            }
         }
     }
 
@@ -76,7 +79,21 @@ impl Session {
                 Reply::Output(bytes) => output(&bytes).await,
                 Reply::Ended(ending) => return Ok(ending),
                 Reply::Refused(refused) => return Err(describe(&refused)),
-                Reply::Ready => return Err(broken("run a process", "an odd reply")),
+                Reply::Ready | Reply::Outside(_) => {
+                    return Err(broken("run a process", "an odd reply"));
+                }
+            }
+        }
+    }
+
+    /// What was written outside of the workspace so far.
+    pub(super) async fn outside(&mut self) -> Result<Written, BackendError> {
+        self.requests.send(&Request::Outside).await?;
+        match self.replies.receive().await? {
+            Reply::Outside(written) => Ok(written),
+            Reply::Refused(refused) => Err(describe(&refused)),
+            Reply::Ready | Reply::Output(_) | Reply::Ended(_) => {
+                Err(broken("look outside of the workspace", "an odd reply"))
             }
         }
     }
@@ -187,7 +204,7 @@ pub(super) fn describe(refused: &Refusal) -> BackendError {
         Some(Errno::NOSPC | Errno::DQUOT) => BackendError::new(Class::Full, message)
             .with_help("free some room, or place the store elsewhere with --store DIR"),
         Some(Errno::PERM | Errno::ACCESS) => BackendError::new(Class::Denied, message).with_help(
-            "the embedded backend needs root, with namespaces and mounts allowed; in a container, start it privileged",
+            "`atelier doctor` says what this machine does not allow; in a container, start it privileged",
         ),
         Some(Errno::INVAL) if refused.operation.contains("overlay") => {
             BackendError::new(Class::Denied, message).with_help(

@@ -17,11 +17,14 @@ const SYSTEM: [&str; 8] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt",
 ];
 
+/// The layer over the machine's /etc.
+pub(super) const CHANGES: &str = "etc-upper";
+
 /// The root of image `host`: the system folders, and a copy-on-write view of /etc. `memory` is where that is kept.
 pub(super) fn root(root: &Path, hidden: &[PathBuf], memory: &Path, hostname: &str) -> Mounted<()> {
     empty_root(root)?;
     system_folders(root)?;
-    let changes = memory.join("etc-upper");
+    let changes = memory.join(CHANGES);
     at("make a folder in memory", fs::create_dir(&changes))?;
     // Written before /etc is mounted: in a user namespace its files belong to nobody, and so could not be replaced.
     let old = |name: &str| fs::read_to_string(Path::new("/etc").join(name)).unwrap_or_default();
