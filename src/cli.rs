@@ -8,6 +8,7 @@ use clap::Parser;
 
 mod args;
 mod build;
+mod doctor;
 mod failure;
 mod history;
 mod interrupt;
@@ -95,5 +96,6 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Snapshots(args) => snapshots::snapshots(&args).await,
         Command::Log(args) => log::log(&args),
         Command::Key(args) => key::key(&args),
+        Command::Doctor(args) => doctor::doctor(&args).await,
     }
 }

@@ -131,6 +131,24 @@ impl Git {
     }
 }
 
+impl Git {
+    /// What the machine's git says of itself, such as `git version 2.39.5`.
+    pub async fn version(&self) -> Result<String, GitError> {
+        let call = run::Call {
+            reach: run::Reach::Folder,
+            folder: Path::new("/"),
+            git_dir: None,
+            arguments: run::Call::arguments(["version"]),
+            limit: Duration::from_secs(5),
+        };
+        let done = self.run(call).await.map_err(|problem| GitError {
+            operation: "ask git for its version".to_owned(),
+            problem,
+        })?;
+        Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
+    }
+}
+
 /// Other processes may read the file at any moment, so it appears whole or not at all.
 fn write_if_other(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     if std::fs::read(path).is_ok_and(|there| there == content) {

@@ -21,6 +21,7 @@ mod attach;
 mod bake;
 mod boot;
 mod checkout;
+pub mod doctor;
 mod environment;
 mod files;
 mod image;

@@ -36,6 +36,9 @@ pub(super) enum Command {
     /// Print the key of a resolved node, given as JSON
     #[command(after_help = "Example: atelier key node.json")]
     Key(KeyArgs),
+    /// Try what sandboxes need of this machine, and say what is missing
+    #[command(after_help = "Example: atelier doctor --json")]
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -149,4 +152,13 @@ pub(super) struct KeyArgs {
     /// A resolved node; the book describes the format
     #[arg(value_name = "FILE.json")]
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }

@@ -16,7 +16,7 @@ use rustix::mount::{
 
 use super::protocol::{Layout, Refusal, Root, RootLayers, Written};
 use super::store::{LAYER, TREE};
-use super::way::DEV;
+use super::way::{DEV, Way};
 use crate::sys;
 
 mod cache;
@@ -73,6 +73,9 @@ impl Mounts {
         furnish(&image, &scratch)?;
         for cache in &layout.caches {
             cache::mount_cache(&image, cache, &layout.store, layout.way)?;
+        }
+        if let Way::Alone { .. } = layout.way {
+            seal(&image, &layout.root)?;
         }
         let outside = Outside::watch(match &layout.root {
             RootLayers::Host { .. } => vec![
@@ -188,6 +191,18 @@ fn inherit(top: Option<&String>, upper: &Path, owner: u32) -> io::Result<()> {
     let meta = fs::metadata(top)?;
     chown(upper, Some(meta.uid()), Some(meta.gid()))?;
     fs::set_permissions(upper, meta.permissions())
+}
+
+/// With one user, all that others would only read is `dev`'s own: nobody writes there.
+fn seal(root: &Path, layers: &RootLayers) -> Mounted<()> {
+    let mounted = match layers {
+        RootLayers::Host { .. } => vec![root.to_owned(), root.join("etc")],
+        RootLayers::Image(_) => vec![root.to_owned()],
+    };
+    for place in mounted {
+        at("make the root read-only", protect(&place))?;
+    }
+    Ok(())
 }
 
 /// The machine's programs with an /etc of our own, and the fetched repositories: what git needs, and no step sees.

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -197,20 +198,45 @@ fn broken(operation: &str, error: impl std::fmt::Display) -> BackendError {
 
 /// What a refusal means for the caller.
 pub(super) fn describe(refused: &Refusal) -> BackendError {
-    use rustix::io::Errno;
     let errno = refused.errno.map(Errno::from_raw_os_error);
     let message = format!("cannot {}: {}", refused.operation, refused.cause);
-    match errno {
-        Some(Errno::NOSPC | Errno::DQUOT) => BackendError::new(Class::Full, message)
-            .with_help("free some room, or place the store elsewhere with --store DIR"),
-        Some(Errno::PERM | Errno::ACCESS) => BackendError::new(Class::Denied, message).with_help(
-            "`atelier doctor` says what this machine does not allow; in a container, start it privileged",
-        ),
-        Some(Errno::INVAL) if refused.operation.contains("overlay") => {
-            BackendError::new(Class::Denied, message).with_help(
-                "the store's file system cannot hold overlays; place it on ext4, xfs or btrfs with --store DIR",
-            )
+    let class = match errno {
+        // Of namespaces there is a number, and not of bytes.
+        Some(Errno::NOSPC | Errno::DQUOT) if !refused.operation.contains("namespace") => {
+            Class::Full
         }
-        _ => BackendError::new(Class::Denied, message),
+        _ => Class::Denied,
+    };
+    BackendError::new(class, message).with_help(way_out(&refused.operation, errno))
+}
+
+/// What to do about an operation that the machine does not allow.
+fn way_out(operation: &str, errno: Option<Errno>) -> &'static str {
+    let denied = matches!(errno, Some(Errno::PERM | Errno::ACCESS));
+    match operation {
+        "create a user namespace" => {
+            "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces=10000, \
+             kernel.apparmor_restrict_unprivileged_userns=0 (those that exist); or run atelier as root; in a container \
+             that is thrown away, use --sandbox direct"
+        }
+        "map the caller's range of ids" => {
+            "have root reinstall the package `uidmap`, and see that /etc/subuid and /etc/subgid lend you 65536 ids each \
+             that nobody else has"
+        }
+        "mount /proc" if denied => {
+            "something hides parts of /proc, as containers do: start this one with `--security-opt \
+             systempaths=unconfined` or privileged; if it is thrown away, use --sandbox direct"
+        }
+        "mount an overlay" => {
+            "the store's file system cannot hold overlays: place it on ext4, xfs or btrfs with --store DIR"
+        }
+        _ if matches!(errno, Some(Errno::NOSPC | Errno::DQUOT)) => {
+            "free some room, or place the store elsewhere with --store DIR"
+        }
+        _ if denied => {
+            "`atelier doctor` says what this machine does not allow; start a container privileged, or, if it is thrown \
+             away, use --sandbox direct"
+        }
+        _ => "`atelier doctor` says what this machine does not allow",
     }
 }
