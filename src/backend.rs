@@ -254,6 +254,12 @@ pub enum BakeError {
     /// What was written outside of the workspace, with the first names of it.
     #[error("{} outside of the workspace {} written", paths(*count), if *count == 1 { "was" } else { "were" })]
     Outside { count: usize, names: Vec<String> },
+    /// Values of secrets are in the workspace: the names of the secrets, and where they were found.
+    #[error("the workspace holds the value of {}", names.join(", "))]
+    SecretInside {
+        names: Vec<String>,
+        paths: Vec<String>,
+    },
     #[error("cancelled")]
     Cancelled,
     #[error(transparent)]

@@ -10,6 +10,7 @@ mod args;
 mod build;
 mod doctor;
 mod failure;
+mod fsck;
 mod history;
 mod interrupt;
 mod key;
@@ -96,6 +97,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Snapshots(args) => snapshots::snapshots(&args).await,
         Command::Log(args) => log::log(&args),
         Command::Key(args) => key::key(&args),
+        Command::Fsck(args) => fsck::fsck(&args).await,
         Command::Doctor(args) => doctor::doctor(&args).await,
     }
 }

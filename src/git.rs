@@ -172,6 +172,13 @@ impl Credential {
     }
 }
 
+impl Credential {
+    /// What must be found nowhere.
+    pub fn token(&self) -> &SecretString {
+        &self.token
+    }
+}
+
 impl GitError {
     pub fn help(&self) -> String {
         self.problem.help()

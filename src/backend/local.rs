@@ -24,6 +24,9 @@ mod checkout;
 pub mod doctor;
 mod environment;
 mod files;
+mod flatten;
+pub mod fsck;
+mod gate;
 mod image;
 mod init;
 pub mod launcher;
@@ -36,12 +39,13 @@ mod seccomp;
 mod session;
 mod store;
 mod terminal;
+pub mod tree;
 pub mod unpack;
 mod userns;
 mod way;
 mod work;
 
-use store::{Store, failed};
+use store::{Layer, Store, failed};
 
 pub struct Local {
     store: Store,
@@ -67,7 +71,7 @@ impl Local {
     }
 
     /// The layers of a parent, lowest first.
-    fn parent_layers(&self, parent: Option<ContentKey>) -> Result<Vec<String>, BackendError> {
+    fn parent_layers(&self, parent: Option<ContentKey>) -> Result<Vec<Layer>, BackendError> {
         let Some(key) = parent else {
             return Ok(Vec::new());
         };

@@ -36,6 +36,9 @@ pub(super) enum Command {
     /// Print the key of a resolved node, given as JSON
     #[command(after_help = "Example: atelier key node.json")]
     Key(KeyArgs),
+    /// Compare snapshots with their manifests, and take damaged ones out
+    #[command(after_help = "Example: atelier fsck snap-0123456789ab")]
+    Fsck(FsckArgs),
     /// Try what sandboxes need of this machine, and say what is missing
     #[command(after_help = "Example: atelier doctor --json")]
     Doctor(DoctorArgs),
@@ -152,6 +155,18 @@ pub(super) struct KeyArgs {
     /// A resolved node; the book describes the format
     #[arg(value_name = "FILE.json")]
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FsckArgs {
+    /// Keys: 6 or more of their hexadecimal digits, or snap-… [default: all]
+    #[arg(value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 #[derive(Debug, Args)]

@@ -104,7 +104,9 @@ pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
             None => (name.span, String::new()),
         },
         BakeError::Checkout(error) => (name.span, error.cause.clone()),
-        BakeError::Outside { names, .. } => (name.span, names.join(", ")),
+        BakeError::Outside { names: paths, .. } | BakeError::SecretInside { paths, .. } => {
+            (name.span, paths.join(", "))
+        }
         BakeError::Timeout { .. } | BakeError::Cancelled | BakeError::Backend(_) => {
             (name.span, String::new())
         }
@@ -148,6 +150,10 @@ fn of_bake(error: &BakeError) -> Message {
         BakeError::Outside { .. } => {
             let help = "write below /home/dev, or leave out --strict-outside".to_owned();
             (Code(709), exit::STEP_FAILED, Some(help))
+        }
+        BakeError::SecretInside { .. } => {
+            let help = "have the step remove it, or pass the secret in a way that writes no file; nothing was published";
+            (Code(710), exit::STEP_FAILED, Some(help.to_owned()))
         }
         BakeError::Cancelled => (Code(707), exit::INTERRUPTED, None),
         BakeError::Backend(error) => return of_backend(error),

@@ -32,7 +32,7 @@ pub(super) fn log(args: &LogArgs) -> Result<u8, Failure> {
 }
 
 /// `snap-` and digits, or six digits and more, as no target is called.
-fn key_prefix(word: &str) -> Option<&str> {
+pub(super) fn key_prefix(word: &str) -> Option<&str> {
     let digits = word.strip_prefix("snap-").unwrap_or(word);
     let hex = digits.len() >= 6
         && digits

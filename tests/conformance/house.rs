@@ -96,8 +96,18 @@ impl OnDisk {
         Self { store, one, other }
     }
 
-    fn root(&self) -> std::path::PathBuf {
+    pub(crate) fn root(&self) -> std::path::PathBuf {
         self.store.path().join("store")
+    }
+
+    /// The layers of a snapshot, lowest first, relative to the store.
+    pub(crate) fn layers_of(&self, key: ContentKey) -> Vec<String> {
+        layers_of(&self.root().join(format!("s/{}.json", key.to_hex())))
+    }
+
+    /// The layer that a snapshot adds.
+    pub(crate) fn layer_of(&self, key: ContentKey) -> std::path::PathBuf {
+        self.root().join(self.layers_of(key).pop().unwrap())
     }
 
     fn layers(&self) -> Vec<String> {
@@ -181,7 +191,10 @@ fn names(folder: &Path) -> Vec<String> {
 fn layers_of(record: &Path) -> Vec<String> {
     let record: serde_json::Value =
         serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
-    serde_json::from_value(record["layers"].clone()).unwrap()
+    let layers = record["layers"].as_array().unwrap().iter();
+    layers
+        .map(|layer| layer["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Somebody who listens to a bake.
@@ -217,6 +230,17 @@ impl Heard {
         tokio::time::timeout(Duration::from_secs(30), heard)
             .await
             .expect("a line in time");
+    }
+
+    /// The notices that have come and were not taken yet.
+    pub(crate) fn notices(&mut self) -> Vec<String> {
+        let mut notices = Vec::new();
+        while let Some(event) = self.0.try_recv() {
+            if let Kind::Notice(notice) = event.kind {
+                notices.push(notice);
+            }
+        }
+        notices
     }
 
     /// The lines of output that have come and were not taken yet, without the log's own headlines.

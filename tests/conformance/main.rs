@@ -13,6 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 mod baking;
 mod booting;
 mod exactness;
+mod gate;
 mod house;
 mod keeping;
 mod sharing;
@@ -108,6 +109,12 @@ fn main() -> ExitCode {
             a_snapshot_restores_exactly
             what_a_step_leaves_running_is_ended
             clones_are_distinct_machines;
+        gate:
+            a_secret_in_the_workspace_is_not_published
+            what_is_written_outside_is_told
+            temporary_files_are_not_outside
+            a_damaged_snapshot_is_found_and_taken_out
+            a_long_chain_is_kept_shallow;
     });
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -1,37 +1,33 @@
 //! One bake: check out, write files, run steps, flush, verify, publish. What fails leaves nothing but its log.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use atelier_lang::graph::{Shell, User};
-use walkdir::WalkDir;
 
 use super::environment::{self, ImageVariables};
 use super::image::{self, Image};
 use super::lease::Lease;
 use super::log::Log;
-use super::protocol::{Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind};
+use super::protocol::{
+    Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind, Workspace,
+};
 use super::session::Session;
-use super::store::{self, LAYER, Scratch, TREE, failed};
+use super::store::{self, Layer, Scratch, failed};
 use super::way::Way;
-use super::{Local, checkout, nonce};
+use super::{Local, checkout, flatten, gate, nonce};
 use crate::backend::{
     BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Presence,
     Snapshot, Step, StepEnding,
 };
 use crate::event::Sink;
 
-/// The kernel stops at 500, and one page of mount options a little earlier.
-const DEEPEST: usize = 300;
-
 /// A bake under way.
 struct Bake<'a> {
     local: &'a Local,
     request: &'a BakeRequest,
-    layers: Vec<String>,
+    /// Those below the workspace's own, lowest first.
+    layers: Vec<Layer>,
     scratch: Scratch,
     log: Log,
     /// Outlives the work on it, so that it is ended before its folder is.
@@ -58,7 +54,7 @@ pub(super) async fn bake(
     let log = Log::create(local.store.root().join(&name), events, secrets)
         .and_then(|log| lease.announce(&name).map(|()| log))
         .map_err(|error| failed("write a log in the store", &error))?;
-    let layers = local.parent_layers(request.parent)?;
+    let layers = flatten::shallow(local, request.parent).await?;
     let scratch = local.store.scratch(&layers)?;
     let mut bake = Bake {
         local,
@@ -117,7 +113,8 @@ impl Bake<'_> {
             self.step(index, step, &image).await?;
         }
         self.durations.steps = began.elapsed().as_secs_f64();
-        self.verify().await
+        let session = self.session.as_mut().ok_or_else(no_session)?;
+        gate::pass(session, self.request, &mut self.log).await
     }
 
     async fn check_out(&mut self, root: &RootLayers) -> Result<(), BakeError> {
@@ -131,6 +128,11 @@ impl Bake<'_> {
         checkout::fetch(&self.local.git, checkouts, &self.scratch, self.limit).await?;
         let layout = self.layout(root.clone())?;
         let session = self.session.insert(Session::start(&layout).await?);
+        if let Workspace::Copied { copied, cloned } = session.workspace() {
+            // A copy needs nothing below it.
+            self.layers.clear();
+            self.log.notice(&of_copy(copied, cloned));
+        }
         for (index, checkout) in checkouts.iter().enumerate() {
             checkout::check_out(session, index, checkout, &mut self.log).await?;
         }
@@ -138,13 +140,6 @@ impl Bake<'_> {
     }
 
     fn layout(&self, root: RootLayers) -> Result<Layout, BakeError> {
-        if self.layers.len() >= DEEPEST {
-            let message = format!("a chain of {} snapshots is too deep", self.layers.len());
-            let help = "merge some of its prebuilds";
-            return Err(BackendError::new(Class::Denied, message)
-                .with_help(help)
-                .into());
-        }
         let mut caches = Vec::new();
         for cache in &self.request.caches {
             let source = format!("caches/{}", cache.name);
@@ -162,7 +157,11 @@ impl Bake<'_> {
             store: self.local.store.root().to_owned(),
             scratch: self.scratch.name().to_owned(),
             root,
-            workspace: self.layers.iter().map(|layer| store::tree(layer)).collect(),
+            workspace: self
+                .layers
+                .iter()
+                .map(|layer| store::tree(&layer.name))
+                .collect(),
             caches,
             hostname: "atelier".to_owned(),
         })
@@ -270,35 +269,22 @@ impl Bake<'_> {
         }
     }
 
-    async fn verify(&mut self) -> Result<Vec<String>, BakeError> {
-        let outside = self.session()?.outside().await?;
-        let session = self.session.as_mut().ok_or_else(no_session)?;
-        let mut verified = vec!["commits".to_owned(), "processes ended".to_owned()];
-        match outside.count {
-            0 => verified.push("nothing outside".to_owned()),
-            count if self.request.strict_outside => {
-                let names = outside.names;
-                return Err(BakeError::Outside { count, names });
-            }
-            count => self.log.notice(&not_kept(count, &outside.names)),
-        }
-        for checkout in &self.request.checkouts {
-            checkout::verify(session, checkout, &mut self.log).await?;
-        }
-        verified.extend((!self.request.checkouts.is_empty()).then(|| "git fsck".to_owned()));
-        Ok(verified)
-    }
-
-    /// Flushes the workspace to disk and publishes it. The sandbox has ended: nothing can write to it any more.
+    /// Brings the workspace to the disk, describes it and publishes it. The sandbox has ended: nothing can write to it any
+    /// more.
     async fn publish(&mut self, mut verified: Vec<String>) -> Result<Snapshot, BakeError> {
         let began = Instant::now();
-        let tree = self.scratch.path(LAYER).join(TREE);
         // Side by side: one waits for the disk, the other for the processor.
-        let (flushed, bytes) = tokio::join!(self.scratch.flush(), measure(tree));
-        let bytes = flushed
-            .and(bytes)
-            .map_err(|error| failed("flush the workspace to disk", &error))?;
-        verified.push("flush".to_owned());
+        let described = gate::describe(
+            &self.local.store,
+            &self.scratch,
+            self.request,
+            &mut self.log,
+        );
+        let (flushed, described) = tokio::join!(self.scratch.flush(), described);
+        flushed.map_err(|error| failed("flush the workspace to disk", &error))?;
+        let described = described?;
+        verified.extend(["flush", "manifest"].map(str::to_owned));
+        verified.extend(described.searched.then(|| "no secrets".to_owned()));
         self.durations.publish = began.elapsed().as_secs_f64();
         let commits = self.request.checkouts.iter();
         let snapshot = Snapshot {
@@ -310,17 +296,19 @@ impl Bake<'_> {
                 .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
                 .to_string(),
             durations: self.durations,
-            bytes,
+            bytes: described.bytes,
             commits: commits
                 .map(|checkout| (checkout.path.clone(), checkout.commit.to_string()))
                 .collect::<BTreeMap<_, _>>(),
             verified,
         };
-        let published = self
-            .local
-            .store
-            .publish(&self.scratch, self.layers.clone(), snapshot);
-        Ok(published.map_err(|error| failed("publish the snapshot", &error))?)
+        let below = std::mem::take(&mut self.layers);
+        let published =
+            self.local
+                .store
+                .publish(&self.scratch, below, described.manifest, snapshot);
+        let record = published.map_err(|error| failed("publish the snapshot", &error))?;
+        Ok(record.snapshot)
     }
 
     fn session(&mut self) -> Result<&mut Session, BakeError> {
@@ -328,28 +316,16 @@ impl Bake<'_> {
     }
 }
 
-/// The line for people about what a bake throws away.
-fn not_kept(count: usize, names: &[String]) -> String {
-    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    let more = match count.saturating_sub(5) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    format!("written outside of the workspace, and not kept: {shown}{more}")
+/// What it costs to have no overlays.
+fn of_copy(copied: u64, cloned: u64) -> String {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    format!(
+        "overlays cannot be mounted on the store's file system, so workspaces are copied: {} MiB copied, {} MiB shared",
+        mib(copied),
+        mib(cloned)
+    )
 }
 
 fn no_session() -> BakeError {
     BackendError::new(Class::Bug, "a step ran before its sandbox was made").into()
-}
-
-/// What lies below a folder, in bytes of disk.
-async fn measure(folder: PathBuf) -> io::Result<u64> {
-    let measured = tokio::task::spawn_blocking(move || {
-        let entries = WalkDir::new(folder).into_iter().flatten();
-        entries
-            .filter_map(|entry| entry.metadata().ok())
-            .map(|meta| meta.blocks() * 512)
-            .sum()
-    });
-    Ok(measured.await?)
 }

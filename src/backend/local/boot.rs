@@ -8,7 +8,7 @@ use atelier_lang::graph::User;
 use super::environment::{self, ImageVariables};
 use super::protocol::{Action, Layout, Process, Root, StdioKind};
 use super::session::Session;
-use super::store::{self, Scratch};
+use super::store::{self, Layer, Scratch};
 use super::{Local, attach, image};
 use crate::backend::{
     BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio,
@@ -32,7 +32,10 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
         store: local.store.root().to_owned(),
         scratch: scratch.name().to_owned(),
         root: image.root,
-        workspace: layers.iter().map(|layer| store::tree(layer)).collect(),
+        workspace: layers
+            .iter()
+            .map(|layer| store::tree(&layer.name))
+            .collect(),
         caches: Vec::new(),
         hostname: "atelier".to_owned(),
     };
@@ -48,7 +51,7 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
 
 /// A scratch folder that keeps a snapshot's layers from being swept. The snapshot may have been baked again since its
 /// record was read; the second reading names the new layers.
-fn hold(local: &Local, key: ContentKey) -> Result<(Vec<String>, Scratch), BackendError> {
+fn hold(local: &Local, key: ContentKey) -> Result<(Vec<Layer>, Scratch), BackendError> {
     let hold = || {
         let layers = local.parent_layers(Some(key))?;
         let scratch = local.store.scratch(&layers)?;

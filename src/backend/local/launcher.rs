@@ -77,7 +77,7 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
         Ok(mounts) => mounts,
         Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
     };
-    send(&mut socket, Reply::Ready)?;
+    send(&mut socket, Reply::Ready(mounts.workspace()))?;
     while let Some(request) = receive::<Request>(&mut socket)? {
         let reply = match request {
             Request::Run(process) => match run(&mut socket, &mut mounts, &process) {

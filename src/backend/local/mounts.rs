@@ -6,7 +6,6 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, openat2, statvfs};
@@ -14,8 +13,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 
-use super::protocol::{Layout, Refusal, Root, RootLayers, Written};
-use super::store::{LAYER, TREE};
+use super::protocol::{Layout, Refusal, Root, RootLayers, Workspace, Written};
 use super::way::{DEV, Way};
 use crate::sys;
 
@@ -24,6 +22,7 @@ mod devices;
 mod host;
 mod identity;
 mod outside;
+mod overlay;
 
 use outside::Outside;
 
@@ -32,9 +31,6 @@ const WORKSPACE: &str = "home/dev";
 /// A tmpfs in the scratch folder: mount points and what is small need no disk, and no deleting.
 const MEMORY: &str = "memory";
 
-/// The layer over an image's own.
-const ROOT: &str = "root-upper";
-
 pub(super) struct Mounts {
     layout: Layout,
     scratch: PathBuf,
@@ -42,6 +38,7 @@ pub(super) struct Mounts {
     /// Mounted when it is first needed.
     tools: Option<PathBuf>,
     outside: Outside,
+    workspace: Workspace,
 }
 
 type Mounted<T> = Result<T, Refusal>;
@@ -61,12 +58,18 @@ impl Mounts {
             "mount a tmpfs",
             mount("tmpfs", &memory, "tmpfs", MountFlags::NODEV, c"mode=0755"),
         )?;
-        workspace(&layout, &scratch, &memory.join("home"))?;
+        let workspace = overlay::workspace(&layout, &scratch, &memory.join("home"))?;
         let image = memory.join("root");
-        match &layout.root {
-            RootLayers::Host { hidden } => host::root(&image, hidden, &memory, &layout.hostname)?,
-            RootLayers::Image(layers) => image_root(&image, layers, &scratch, &layout.hostname)?,
-        }
+        // Where what is written outside of the workspace lands, each with how the sandbox sees it.
+        let mut outside = match &layout.root {
+            RootLayers::Host { hidden } => {
+                let changes = host::root(&image, hidden, &memory, &layout.hostname)?;
+                vec![(image.clone(), "/"), (changes, "/etc")]
+            }
+            RootLayers::Image(layers) => {
+                vec![(image_root(&image, layers, &scratch, &layout.hostname)?, "/")]
+            }
+        };
         // From here on by absolute name: whoever enters a root has left the store.
         let scratch = layout.store.join(scratch);
         let image = layout.store.join(image);
@@ -77,25 +80,28 @@ impl Mounts {
         if let Way::Alone { .. } = layout.way {
             seal(&image, &layout.root)?;
         }
-        let outside = Outside::watch(match &layout.root {
-            RootLayers::Host { .. } => vec![
-                (image.clone(), "/"),
-                (scratch.join(MEMORY).join(host::CHANGES), "/etc"),
-            ],
-            RootLayers::Image(_) => vec![(scratch.join(ROOT), "/")],
-        });
+        for (place, _) in &mut outside {
+            *place = layout.store.join(&*place);
+        }
+        let outside = Outside::watch(outside);
         Ok(Self {
             layout,
             scratch,
             image,
             tools: None,
             outside,
+            workspace,
         })
     }
 
     /// What was written outside of the workspace, and will be thrown away.
     pub(super) fn outside(&self) -> Written {
         self.outside.written()
+    }
+
+    /// What the workspace is made of.
+    pub(super) fn workspace(&self) -> Workspace {
+        self.workspace
     }
 
     pub(super) fn layout(&self) -> &Layout {
@@ -116,81 +122,13 @@ impl Mounts {
     }
 }
 
-/// The workspace's layers with a fresh one on top.
-fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mounted<()> {
-    let upper = scratch.join(LAYER).join(TREE);
-    at("make a folder in the store", fs::create_dir(&upper))?;
-    at(
-        "take over the folder's attributes",
-        inherit(layout.workspace.last(), &upper, layout.way.dev()),
-    )?;
-    overlay(
-        &layout.workspace,
-        &upper,
-        &scratch.join("home-work"),
-        target,
-    )
-}
-
-/// An image's layers with one on top that is thrown away.
-fn image_root(root: &Path, layers: &[String], scratch: &Path, hostname: &str) -> Mounted<()> {
-    let upper = scratch.join(ROOT);
-    at("make a folder in the store", fs::create_dir(&upper))?;
-    at(
-        "take over the image's attributes",
-        inherit(layers.last(), &upper, 0),
-    )?;
-    overlay(layers, &upper, &scratch.join("root-work"), root)?;
+/// The root of an image, with what a sandbox adds to every one. Returns the layer that holds what is written there.
+fn image_root(root: &Path, layers: &[String], scratch: &Path, hostname: &str) -> Mounted<PathBuf> {
+    let upper = overlay::image(root, layers, scratch)?;
     folder_in(root, "etc")?;
     let old = |name: &str| identity::read_in(root, &format!("etc/{name}"));
-    identity::write(&root.join("etc"), old, hostname, |uid| uid != DEV)
-}
-
-/// Mounts `layers` (lowest first) below `upper`, with a fresh folder `work` beside it. Relative names are from the store.
-fn overlay(layers: &[String], upper: &Path, work: &Path, target: &Path) -> Mounted<()> {
-    at("make a folder in the store", fs::create_dir(work))?;
-    at("make a mount point", fs::create_dir_all(target))?;
-    let mut lower: Vec<String> = layers.iter().rev().cloned().collect();
-    if lower.is_empty() {
-        // There is no overlay of nothing: of an empty folder, then. The mount will hide it.
-        lower.push(target.display().to_string());
-    }
-    // `userxattr` makes one format for root and for users; `volatile` leaves flushing to who publishes. Every mount
-    // of a layer, ever, must use the first, or deleted files come back.
-    let options = format!(
-        "userxattr,volatile,lowerdir={},upperdir={},workdir={}",
-        lower.join(":"),
-        upper.display(),
-        work.display(),
-    );
-    let options = std::ffi::CString::new(options).map_err(|_| {
-        let error = io::Error::from(io::ErrorKind::InvalidInput);
-        Refusal::new("mount an overlay", error)
-    })?;
-    let flags = MountFlags::NODEV;
-    at(
-        "mount an overlay",
-        mount("overlay", target, "overlay", flags, options.as_c_str()),
-    )?;
-    // The kernel says nothing if it cannot use the upper folder.
-    let flags = at("look at an overlay", statvfs(target))?.f_flag;
-    match flags.contains(StatVfsMountFlags::RDONLY) {
-        true => Err(Refusal::new(
-            "mount an overlay",
-            io::Error::from(io::ErrorKind::ReadOnlyFilesystem),
-        )),
-        false => Ok(()),
-    }
-}
-
-/// A merged folder has the attributes of its upper one: here mode and owner of the top layer's folder, or `owner`.
-fn inherit(top: Option<&String>, upper: &Path, owner: u32) -> io::Result<()> {
-    let Some(top) = top else {
-        return chown(upper, Some(owner), Some(owner));
-    };
-    let meta = fs::metadata(top)?;
-    chown(upper, Some(meta.uid()), Some(meta.gid()))?;
-    fs::set_permissions(upper, meta.permissions())
+    identity::write(&root.join("etc"), old, hostname, |uid| uid != DEV)?;
+    Ok(upper)
 }
 
 /// With one user, all that others would only read is `dev`'s own: nobody writes there.
@@ -228,14 +166,25 @@ fn empty_root(root: &Path) -> Mounted<()> {
     )
 }
 
-/// Makes a bind mount read-only and takes devices and set-id programs from it. What restricts it already stays: in a user
-/// namespace it cannot be taken away.
+/// Makes a bind mount read-only and takes devices and set-id programs from it.
 fn protect(mounted: &Path) -> io::Result<()> {
+    restrict(
+        mounted,
+        MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID,
+    )
+}
+
+/// Restricts a bind mount further. What restricts it already stays: in a user namespace it cannot be taken away.
+fn restrict(mounted: &Path, further: MountFlags) -> io::Result<()> {
     let there = statvfs(mounted)?.f_flag;
-    let mut flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NODEV | MountFlags::NOSUID;
-    if there.contains(StatVfsMountFlags::NOEXEC) {
-        flags |= MountFlags::NOEXEC;
-    }
+    let kept = [
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
+    ];
+    let kept = kept.into_iter().filter(|(is, _)| there.contains(*is));
+    let flags = kept.fold(MountFlags::BIND | further, |flags, (_, flag)| flags | flag);
     Ok(mount_remount(mounted, flags, c"")?)
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use atelier_lang::graph::User;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::way::Way;
@@ -106,12 +107,21 @@ pub(super) enum StdioKind {
 #[derive(Debug)]
 pub(super) enum Reply {
     /// The file systems are mounted.
-    Ready,
+    Ready(Workspace),
     Output(Vec<u8>),
     Ended(Ending),
     Outside(Written),
     /// The machine said no.
     Refused(Refusal),
+}
+
+/// What a sandbox's workspace is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Workspace {
+    /// A new layer over those of the snapshot.
+    Overlaid,
+    /// A copy of them: overlays cannot be mounted here. In bytes; cloned ones share their room.
+    Copied { copied: u64, cloned: u64 },
 }
 
 /// What was written outside of the workspace.
@@ -135,7 +145,7 @@ pub(super) struct Refusal {
 /// The replies that travel as JSON; output goes as it is.
 #[derive(Serialize, Deserialize)]
 enum Message {
-    Ready,
+    Ready(Workspace),
     Ended(Ending),
     Outside(Written),
     Refused(Refusal),
@@ -150,9 +160,15 @@ pub(super) const HEAD: usize = 5;
 impl Refusal {
     pub(super) fn new(operation: impl Into<String>, error: impl Into<io::Error>) -> Self {
         let error = error.into();
+        // An error that has been given a place has lost its number.
+        let of_kind = || match error.kind() {
+            io::ErrorKind::StorageFull => Some(Errno::NOSPC.raw_os_error()),
+            io::ErrorKind::QuotaExceeded => Some(Errno::DQUOT.raw_os_error()),
+            _ => None,
+        };
         Self {
             operation: operation.into(),
-            errno: error.raw_os_error(),
+            errno: error.raw_os_error().or_else(of_kind),
             cause: error.to_string(),
         }
     }
@@ -188,7 +204,7 @@ pub(super) fn encode_request(message: &impl Serialize) -> io::Result<Vec<u8>> {
 pub(super) fn encode_reply(reply: Reply) -> io::Result<Vec<u8>> {
     let message = match reply {
         Reply::Output(bytes) => return frame(OUTPUT, &bytes),
-        Reply::Ready => Message::Ready,
+        Reply::Ready(workspace) => Message::Ready(workspace),
         Reply::Ended(ending) => Message::Ended(ending),
         Reply::Outside(written) => Message::Outside(written),
         Reply::Refused(refusal) => Message::Refused(refusal),
@@ -201,7 +217,7 @@ pub(super) fn decode_reply(head: [u8; HEAD], body: Vec<u8>) -> io::Result<Reply>
         return Ok(Reply::Output(body));
     }
     Ok(match serde_json::from_slice(&body)? {
-        Message::Ready => Reply::Ready,
+        Message::Ready(workspace) => Reply::Ready(workspace),
         Message::Ended(ending) => Reply::Ended(ending),
         Message::Outside(written) => Reply::Outside(written),
         Message::Refused(refusal) => Reply::Refused(refusal),

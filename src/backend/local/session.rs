@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::launcher;
 use super::protocol::{
-    HEAD, Layout, Process, Refusal, Reply, Request, Written, body_length, decode_reply,
+    HEAD, Layout, Process, Refusal, Reply, Request, Workspace, Written, body_length, decode_reply,
     encode_request,
 };
 use crate::backend::{BackendError, Class, Ending};
@@ -23,6 +23,7 @@ pub(super) struct Session {
     launcher: Child,
     pub(super) requests: Requests,
     pub(super) replies: Replies,
+    workspace: Workspace,
 }
 
 /// How long a launcher may take to end what it runs.
@@ -56,15 +57,24 @@ impl Session {
             launcher,
             requests: Requests(requests),
             replies,
+            workspace: Workspace::Overlaid,
         };
         session.requests.send(layout).await?;
         match session.replies.receive().await? {
-            Reply::Ready => Ok(session),
+            Reply::Ready(workspace) => {
+                session.workspace = workspace;
+                Ok(session)
+            }
             Reply::Refused(refused) => Err(describe(&refused)),
             Reply::Output(_) | Reply::Ended(_) | Reply::Outside(_) => {
                 Err(broken("start a sandbox", "an odd reply"))
             }
         }
+    }
+
+    /// What the workspace is made of.
+    pub(super) fn workspace(&self) -> Workspace {
+        self.workspace
     }
 
     /// Runs one process tree to its end. `output` gets what it prints, as it comes. May be given up, if [`Self::kill`]
@@ -80,7 +90,7 @@ impl Session {
                 Reply::Output(bytes) => output(&bytes).await,
                 Reply::Ended(ending) => return Ok(ending),
                 Reply::Refused(refused) => return Err(describe(&refused)),
-                Reply::Ready | Reply::Outside(_) => {
+                Reply::Ready(_) | Reply::Outside(_) => {
                     return Err(broken("run a process", "an odd reply"));
                 }
             }
@@ -93,7 +103,7 @@ impl Session {
         match self.replies.receive().await? {
             Reply::Outside(written) => Ok(written),
             Reply::Refused(refused) => Err(describe(&refused)),
-            Reply::Ready | Reply::Output(_) | Reply::Ended(_) => {
+            Reply::Ready(_) | Reply::Output(_) | Reply::Ended(_) => {
                 Err(broken("look outside of the workspace", "an odd reply"))
             }
         }

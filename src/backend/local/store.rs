@@ -4,6 +4,7 @@
 //! format            what this folder is, and its version
 //! s/<key>.json      records: written last, by one rename
 //! l/<name>/d        layers: the upper folders of finished bakes; never written again
+//! l/<name>/manifest what is in them
 //! i/<digest>/d      unpacked image layers
 //! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
 //! locks/<key>       a bake's lease, with the name of its log
@@ -39,6 +40,9 @@ const FOLDERS: [&str; 9] = [
 /// The folder of a scratch folder that becomes a layer. It belongs to the caller, whoever owns the tree in it.
 pub(super) const LAYER: &str = "layer";
 
+/// The file in a layer's folder that says what is in the tree.
+pub(super) const MANIFEST: &str = "manifest";
+
 /// Where the tree is in a layer's folder. A short name: a chain's share one page of mount options.
 pub(super) const TREE: &str = "d";
 
@@ -58,8 +62,18 @@ pub(super) struct Store {
 pub(super) struct Record {
     pub snapshot: Snapshot,
     /// All layers of the workspace, lowest first.
-    pub layers: Vec<String>,
+    pub layers: Vec<Layer>,
     pub sandbox: Sandbox,
+}
+
+/// A layer and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Layer {
+    /// Its folder, relative to the store.
+    pub name: String,
+    /// The digest of its manifest, in hexadecimal digits.
+    pub manifest: String,
 }
 
 /// A folder of one bake or sandbox; dropped, it is deleted.
@@ -161,8 +175,18 @@ impl Store {
         }
     }
 
-    /// The record of a key; the error says what is damaged.
+    /// The record of a key, if it may be used here; the error says why it may not.
     pub(super) fn record(&self, key: ContentKey) -> Result<Option<Record>, String> {
+        match self.load(key)? {
+            Some(record) if !record.sandbox.serves(self.way) => {
+                Err(format!("it was baked in {}", record.sandbox))
+            }
+            record => Ok(record),
+        }
+    }
+
+    /// The record of a key; the error says what is damaged.
+    pub(super) fn load(&self, key: ContentKey) -> Result<Option<Record>, String> {
         let path = self.root.join(record_name(key));
         if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
             return Err("its record is no file".to_owned());
@@ -179,11 +203,8 @@ impl Store {
         if !same {
             return Err("its record is another key's".to_owned());
         }
-        if !record.sandbox.serves(self.way) {
-            return Err(format!("it was baked in {}", record.sandbox));
-        }
         match self.missing(&record.layers) {
-            Some(layer) => Err(format!("its layer {layer} is gone")),
+            Some(layer) => Err(format!("its layer {} is gone", layer.name)),
             None => Ok(Some(record)),
         }
     }
@@ -202,7 +223,7 @@ impl Store {
     }
 
     /// The keys that have a record, whole or not.
-    fn keys(&self) -> io::Result<Vec<ContentKey>> {
+    pub(super) fn keys(&self) -> io::Result<Vec<ContentKey>> {
         let mut keys = Vec::new();
         for entry in fs::read_dir(self.root.join("s"))? {
             let name = entry?.file_name();
@@ -214,20 +235,24 @@ impl Store {
         Ok(keys)
     }
 
-    /// Publishes the layer that lies in a scratch folder: first the data, then, in one rename, the record.
+    /// Publishes the layer that lies in a scratch folder, over `below`: first the data, then, in one rename, the record.
     pub(super) fn publish(
         &self,
         scratch: &Scratch,
-        mut layers: Vec<String>,
+        below: Vec<Layer>,
+        manifest: String,
         snapshot: Snapshot,
-    ) -> io::Result<Snapshot> {
+    ) -> io::Result<Record> {
         // Shared with other publishers; a sweep takes it alone, and sees no layer without its record.
         let publishing = self.publishing()?;
         publishing.lock_shared()?;
-        let layer = format!("l/{}", nonce::name());
-        fs::rename(scratch.path(LAYER), self.root.join(&layer))?;
+        let name = format!("l/{}", nonce::name());
+        sync_file(&scratch.path(LAYER).join(MANIFEST))?;
+        sync_folder(&scratch.path(LAYER))?;
+        fs::rename(scratch.path(LAYER), self.root.join(&name))?;
         sync_folder(&self.root.join("l"))?;
-        layers.push(layer);
+        let mut layers = below;
+        layers.push(Layer { name, manifest });
         let record = Record {
             snapshot,
             layers,
@@ -235,7 +260,7 @@ impl Store {
         };
         let name = record_name(record.snapshot.key);
         self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
-        Ok(record.snapshot)
+        Ok(record)
     }
 
     fn publishing(&self) -> io::Result<File> {
@@ -273,7 +298,7 @@ impl Store {
     }
 
     /// A fresh folder for a bake or a sandbox that will read `layers`.
-    pub(super) fn scratch(&self, layers: &[String]) -> Result<Scratch, BackendError> {
+    pub(super) fn scratch(&self, layers: &[Layer]) -> Result<Scratch, BackendError> {
         // A sweep holds this lock alone while it looks for what is used.
         let publishing = self
             .publishing()
@@ -283,24 +308,28 @@ impl Store {
         let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
         // From here on no sweep takes a layer that is named; one may have done so before.
         match self.missing(layers) {
-            Some(layer) => Err(BackendError::new(Class::Lost, format!("{layer} is gone"))),
+            Some(layer) => Err(BackendError::new(
+                Class::Lost,
+                format!("{} is gone", layer.name),
+            )),
             None => Ok(scratch),
         }
     }
 
-    fn missing<'a>(&self, layers: &'a [String]) -> Option<&'a String> {
-        let is_there = |layer: &&String| self.root.join(layer).join(TREE).is_dir();
+    fn missing<'a>(&self, layers: &'a [Layer]) -> Option<&'a Layer> {
+        let is_there = |layer: &&Layer| self.root.join(&layer.name).join(TREE).is_dir();
         layers.iter().find(|layer| !is_there(layer))
     }
 
-    fn make_scratch(&self, layers: &[String]) -> io::Result<Scratch> {
+    fn make_scratch(&self, layers: &[Layer]) -> io::Result<Scratch> {
         let name = format!("w/{}", nonce::name());
         // Under another name until the lock is held, so that no sweep takes it.
         let making = self.root.join(format!("{name}.new"));
         fs::create_dir_all(making.join(LAYER))?;
         let lock = File::create_new(making.join("lock"))?;
         lock.lock()?;
-        fs::write(making.join("layers"), layers.join("\n"))?;
+        let names: Vec<&str> = layers.iter().map(|layer| layer.name.as_str()).collect();
+        fs::write(making.join("layers"), names.join("\n"))?;
         fs::rename(&making, self.root.join(&name))?;
         Ok(Scratch {
             store: self.clone(),
@@ -342,6 +371,10 @@ impl Drop for Scratch {
         // Whatever fails here, the next sweep takes: the lock is gone with this value.
         self.store.discard(&self.path("")).ok();
     }
+}
+
+fn sync_file(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 /// Makes renames in a folder last.

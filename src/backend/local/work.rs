@@ -1,10 +1,12 @@
 //! Work on the store that needs the rights of a sandbox's root, since what a step made may belong to other ids and be
 //! closed to the caller: done by a short process, which enters a user namespace where the caller is not root.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
@@ -12,7 +14,9 @@ use tokio::io::AsyncWriteExt;
 use super::image::{self, LayoutPlace};
 use super::launcher;
 use super::protocol::{self, Refusal};
-use super::session::describe;
+use super::session;
+use super::store::{MANIFEST, TREE};
+use super::tree::{self, Manifest, Material, Needles, merge};
 use super::userns;
 use super::way::Way;
 use crate::backend::{BackendError, Class};
@@ -21,8 +25,8 @@ use crate::oci::Digest;
 /// The second hidden argument of a process that works.
 pub(super) const WORK: &str = "work";
 
-/// What is to be done. Paths are absolute.
-#[derive(Debug, Serialize, Deserialize)]
+/// What is to be done. Paths are absolute. It may hold secrets, so it cannot be printed.
+#[derive(Serialize, Deserialize)]
 pub(super) enum Job {
     /// Unpacks a layer of an image into an empty folder; see `unpack_layer`.
     Unpack {
@@ -31,6 +35,28 @@ pub(super) enum Job {
         into: PathBuf,
         below: Vec<PathBuf>,
     },
+    /// Describes the tree in a layer's folder, in a file beside it, and looks for secrets in it.
+    Describe {
+        layer: PathBuf,
+        secrets: Vec<String>,
+    },
+    /// Merges trees into that of a layer's folder, and describes it.
+    Merge { trees: Vec<PathBuf>, layer: PathBuf },
+    /// Compares the tree in a layer's folder with its manifest, which has this digest.
+    Verify { layer: PathBuf, digest: String },
+}
+
+/// What a layer's tree is like.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Described {
+    /// The digest of the manifest, in hexadecimal digits.
+    pub manifest: String,
+    /// What it uses of the disk.
+    pub bytes: u64,
+    /// Where which of the secrets is, by its index.
+    pub found: Vec<(usize, String)>,
+    /// The secrets that are too short to be looked for.
+    pub too_short: Vec<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,7 +82,7 @@ pub(super) async fn have_done<T: DeserializeOwned>(way: Way, job: Job) -> Result
     let output = child.wait_with_output().await.map_err(broken)?;
     let said: Result<Result<T, Refusal>, _> = serde_json::from_slice(&output.stdout);
     match said {
-        Ok(done) => done.map_err(|refusal| describe(&refusal)),
+        Ok(done) => done.map_err(|refusal| session::describe(&refusal)),
         Err(_) => Err(BackendError::new(
             Class::Transient,
             format!("work on the store was ended ({})", output.status),
@@ -91,5 +117,57 @@ fn work(way: Way, job: Job) -> Result<serde_json::Value, Refusal> {
             image::unpack_one(way, &layout, &Digest(digest), &into, &below)?;
             Ok(serde_json::Value::Null)
         }
+        Job::Describe { layer, secrets } => say(&describe(&layer, secrets)?),
+        Job::Merge { trees, layer } => {
+            let tree = layer.join(TREE);
+            fs::create_dir(&tree)
+                .and_then(|()| merge(&trees, &tree, Material::Link))
+                .map_err(|error| Refusal::new("merge layers", error))?;
+            say(&describe(&layer, Vec::new())?)
+        }
+        Job::Verify { layer, digest } => {
+            let damage = verify(&layer, &digest);
+            say(&damage.map_err(|error| Refusal::new("verify a layer", error))?)
+        }
+    }
+}
+
+fn say(what: &impl Serialize) -> Result<serde_json::Value, Refusal> {
+    serde_json::to_value(what).map_err(|error| Refusal::new("tell what was done", error))
+}
+
+fn describe(layer: &Path, secrets: Vec<String>) -> Result<Described, Refusal> {
+    let secrets: Vec<SecretString> = secrets.into_iter().map(SecretString::from).collect();
+    let (needles, too_short) = Needles::new(&secrets);
+    let described = tree::describe(&layer.join(TREE), &needles);
+    let described = described.map_err(|error| Refusal::new("describe the workspace", error))?;
+    let stored = described.manifest.encode();
+    stored
+        .and_then(|stored| fs::write(layer.join(MANIFEST), stored))
+        .map_err(|error| Refusal::new("write the manifest", error))?;
+    let found = described.found.iter();
+    Ok(Described {
+        manifest: described.manifest.digest().to_hex().to_string(),
+        bytes: described.bytes,
+        found: found
+            .map(|found| (found.secret, found.path.display().to_string()))
+            .collect(),
+        too_short,
+    })
+}
+
+/// What is not as it was when the layer was published, in words; nothing if all is.
+fn verify(layer: &Path, digest: &str) -> io::Result<Vec<String>> {
+    let manifest = match fs::read(layer.join(MANIFEST)).and_then(|stored| Manifest::decode(&stored))
+    {
+        Ok(manifest) if manifest.digest().to_hex().as_str() == digest => manifest,
+        Ok(_) => return Ok(vec!["its manifest is another one".to_owned()]),
+        Err(error) => return Ok(vec![format!("its manifest cannot be read: {error}")]),
+    };
+    match tree::verify(&layer.join(TREE), &manifest) {
+        Ok(differences) => Ok(differences.iter().map(ToString::to_string).collect()),
+        // What the disk does not give back is damage, and not a failure.
+        Err(error) if error.kind() != io::ErrorKind::OutOfMemory => Ok(vec![error.to_string()]),
+        Err(error) => Err(error),
     }
 }

@@ -17,14 +17,17 @@ const SYSTEM: [&str; 8] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt",
 ];
 
-/// The layer over the machine's /etc.
-pub(super) const CHANGES: &str = "etc-upper";
-
-/// The root of image `host`: the system folders, and a copy-on-write view of /etc. `memory` is where that is kept.
-pub(super) fn root(root: &Path, hidden: &[PathBuf], memory: &Path, hostname: &str) -> Mounted<()> {
+/// The root of image `host`: the system folders, and a copy-on-write view of /etc. Its changes are kept in `memory`, in the
+/// folder that is returned.
+pub(super) fn root(
+    root: &Path,
+    hidden: &[PathBuf],
+    memory: &Path,
+    hostname: &str,
+) -> Mounted<PathBuf> {
     empty_root(root)?;
     system_folders(root)?;
-    let changes = memory.join(CHANGES);
+    let changes = memory.join("etc-upper");
     at("make a folder in memory", fs::create_dir(&changes))?;
     // Written before /etc is mounted: in a user namespace its files belong to nobody, and so could not be replaced.
     let old = |name: &str| fs::read_to_string(Path::new("/etc").join(name)).unwrap_or_default();
@@ -35,7 +38,8 @@ pub(super) fn root(root: &Path, hidden: &[PathBuf], memory: &Path, hostname: &st
             .map_err(|error| Refusal::new(format!("hide {}", path.display()), error))?;
     }
     let work = memory.join("etc-work");
-    overlay(&["/etc".to_owned()], &changes, &work, &root.join("etc"))
+    overlay::mount(&["/etc".to_owned()], &changes, &work, &root.join("etc"))?;
+    Ok(changes)
 }
 
 pub(super) fn system_folders(root: &Path) -> Mounted<()> {

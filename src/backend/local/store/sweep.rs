@@ -62,8 +62,11 @@ impl Store {
     fn unused_layers(&self) -> io::Result<Vec<PathBuf>> {
         let mut used: BTreeSet<String> = BTreeSet::new();
         for key in self.keys()? {
-            match self.record(key) {
-                Ok(record) => used.extend(record.into_iter().flat_map(|record| record.layers)),
+            match self.load(key) {
+                Ok(record) => {
+                    let layers = record.into_iter().flat_map(|record| record.layers);
+                    used.extend(layers.map(|layer| layer.name));
+                }
                 // Who knows what it named, and whether it can be read the next time.
                 Err(_) => return Ok(Vec::new()),
             }
