@@ -52,6 +52,7 @@ pub(crate) async fn a_secret_in_the_workspace_is_not_published(house: &OnDisk) {
     ));
     let snapshot = publish(house.backend(), &honest).await;
     assert!(snapshot.verified.contains(&"no secrets".to_owned()));
+    house.backend().sweep().await.unwrap();
     wait_until("the trash to be empty", || {
         fs::read_dir(house.root().join("trash"))
             .unwrap()
@@ -197,14 +198,15 @@ pub(crate) async fn a_long_chain_is_kept_shallow(house: &OnDisk) {
         .iter()
         .map(|request| house.layers_of(request.key).len())
         .max();
-    assert_eq!(deepest, Some(64));
+    // The one with 64 was merged when the next came.
+    assert_eq!(deepest, Some(63));
     assert_eq!(house.layers_of(chain[69].key).len(), 1 + 6);
     // The one that was merged, the one above, and the last.
     for (number, request) in [(63, &chain[63]), (64, &chain[64]), (69, &chain[69])] {
         let sandbox = boot(house.backend(), request).await;
         let (_, lines) = sh(house.backend(), &sandbox, "cat count; ls -d old-* | wc -l").await;
         house.backend().destroy(&sandbox).await.unwrap();
-        assert_eq!(lines, [(number + 1).to_string(), "4".to_owned()]);
+        assert_eq!(lines, [(number + 1).to_string(), "3".to_owned()]);
     }
     let keys = fsck::keys(house.backend()).unwrap();
     let checked = fsck::check(house.backend(), &keys).await.unwrap();
