@@ -112,7 +112,7 @@ fn misplaced(node: &Node, row: &Statement, place: Place) -> Diagnostic {
     Diagnostic::error(code::UNKNOWN_STATEMENT, node.name.span, message, "not here").help(help)
 }
 
-fn annotations(node: &Node, found: &mut Vec<Diagnostic>) {
+pub(crate) fn annotations(node: &Node, found: &mut Vec<Diagnostic>) {
     let values = node
         .arguments
         .iter()
@@ -140,7 +140,7 @@ fn unknown_annotation(annotation: &Spanned<String>) -> Diagnostic {
         .help("leave it out: every value is text, and the statement checks it")
 }
 
-fn values(node: &Node, text: &str, found: &mut Vec<Diagnostic>) {
+pub(crate) fn values(node: &Node, text: &str, found: &mut Vec<Diagnostic>) {
     let values = node
         .arguments
         .iter()

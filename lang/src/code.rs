@@ -4,7 +4,7 @@ use crate::diag::Code;
 
 macro_rules! codes {
     ($($name:ident = $number:literal, $title:literal;)*) => {
-        $(pub(crate) const $name: Code = Code($number);)*
+        $(pub const $name: Code = Code($number);)*
 
         /// All codes that this version can report, in order, each with its title.
         pub const ALL: &[(Code, &str)] = &[$((Code($number), $title)),*];

@@ -58,7 +58,7 @@ impl fmt::Display for Code {
 
 impl Diagnostic {
     /// An error at `span`; `label` says what stands there.
-    pub(crate) fn error(
+    pub fn error(
         code: Code,
         span: Span,
         message: impl Into<String>,
@@ -86,7 +86,8 @@ impl Diagnostic {
     }
 
     /// Cites another place that takes part in the fault.
-    pub(crate) fn and(mut self, span: Span, label: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn and(mut self, span: Span, label: impl Into<String>) -> Self {
         self.labels.push(Label {
             span,
             text: label.into(),
@@ -94,14 +95,16 @@ impl Diagnostic {
         self
     }
 
-    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
         Self {
             help: Some(help.into()),
             ..self
         }
     }
 
-    pub(crate) fn fix(self, span: Span, replacement: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn fix(self, span: Span, replacement: impl Into<String>) -> Self {
         Self {
             fix: Some(Edit {
                 span,
@@ -112,7 +115,7 @@ impl Diagnostic {
     }
 
     /// The same finding as it may be shown. Only the edit keeps what it must write.
-    pub(crate) fn masked(mut self) -> Self {
+    fn masked(mut self) -> Self {
         self.message = secret::masked(&self.message);
         self.help = self.help.map(|help| secret::masked(&help));
         for label in &mut self.labels {
@@ -129,4 +132,10 @@ impl Diagnostic {
     pub(crate) fn position(&self) -> (Option<Span>, Code) {
         (self.labels.first().map(|label| label.span), self.code)
     }
+}
+
+/// Findings as they may be shown: in source order, without what looks like a secret.
+pub fn presentable(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    found.sort_by_key(Diagnostic::position);
+    found.into_iter().map(Diagnostic::masked).collect()
 }

@@ -6,6 +6,7 @@ mod check;
 pub mod code;
 mod decl;
 pub mod diag;
+pub mod document;
 mod eval;
 pub mod graph;
 mod habits;
@@ -18,11 +19,11 @@ pub mod repair;
 mod secret;
 pub mod source;
 pub mod span;
-mod spelling;
-mod suggest;
+pub mod spelling;
+pub mod suggest;
 mod syntax;
 pub mod table;
-mod tree;
+pub mod tree;
 pub mod url;
 mod value;
 
@@ -45,9 +46,8 @@ pub fn evaluate(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<Graph>)
     let mut sources = Sources::default();
     let mut found = Vec::new();
     let graph = graph(world, inputs, &mut sources, &mut found);
-    found.sort_by_key(Diagnostic::position);
     let value = graph.filter(|_| !found.iter().any(Diagnostic::is_error));
-    let diagnostics = found.into_iter().map(Diagnostic::masked).collect();
+    let diagnostics = diag::presentable(found);
     (sources, Outcome { value, diagnostics })
 }
 
@@ -57,7 +57,8 @@ fn graph(
     sources: &mut Sources,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Graph> {
-    let loaded = load::load(world, &inputs.file, sources, found);
+    let bytes = world.read(&inputs.file, limits::FILE);
+    let loaded = load::load(inputs.file.as_str(), bytes, sources, found);
     let (nodes, text) = loaded.tree.as_ref()?;
     let mut later = Vec::new();
     let document = Reader::new(&inputs.file, text, &mut later).document(nodes);

@@ -13,7 +13,7 @@ use crate::lex::{Kind, Token, is_newline, lex};
 use crate::limits;
 use crate::repair::{self, Repair};
 use crate::secret;
-use crate::source::{ReadError, Sources, VirtualPath, World};
+use crate::source::{ReadError, Sources};
 use crate::span::{FileId, Span};
 use crate::syntax;
 use crate::tree::Node;
@@ -30,10 +30,10 @@ pub(crate) struct Loaded {
     repairs: Vec<Repair>,
 }
 
-/// Reads and parses `path`.
+/// Parses what reading the file called `name` has yielded.
 pub(crate) fn load(
-    world: &dyn World,
-    path: &VirtualPath,
+    name: &str,
+    read: Result<Vec<u8>, ReadError>,
     sources: &mut Sources,
     found: &mut Vec<Diagnostic>,
 ) -> Loaded {
@@ -43,7 +43,7 @@ pub(crate) fn load(
         tree: None,
         repairs: Vec::new(),
     };
-    let (text, fault) = match world.read(path, limits::FILE) {
+    let (text, fault) = match read {
         Ok(bytes) => limits::decode(bytes, file),
         Err(error) => (String::new(), Some(unreadable(&error, file))),
     };
@@ -51,7 +51,7 @@ pub(crate) fn load(
         Some(fault) => found.push(fault),
         None => loaded.parse(&text, found),
     }
-    sources.add(path.clone(), presentable(&text));
+    sources.add(name, presentable(&text));
     loaded
 }
 
@@ -127,7 +127,7 @@ impl Loaded {
         diagnostic
     }
 
-    fn before(&self, span: Span) -> Span {
+    pub(crate) fn before(&self, span: Span) -> Span {
         self.repairs
             .iter()
             .rev()

@@ -24,17 +24,13 @@ pub struct Rendered {
 pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> Rendered {
     let first = diagnostic.labels.first().map(|label| label.span);
     let file = first.map(|span| span.file);
-    let path = file
-        .and_then(|file| sources.path(file))
-        .map_or("", |path| path.as_str());
+    let path = file.map_or("", |file| sources.name(file));
     let text = file.map_or("", |file| sources.text(file));
     let mut labels = Vec::new();
     let mut help: Vec<String> = diagnostic.help.iter().cloned().collect();
     for (index, label) in diagnostic.labels.iter().enumerate() {
         if Some(label.span.file) != file {
-            let path = sources
-                .path(label.span.file)
-                .map_or("", |path| path.as_str());
+            let path = sources.name(label.span.file);
             help.push(format!(
                 "{path}:{}: {}",
                 sources.line(label.span),

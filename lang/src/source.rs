@@ -29,7 +29,8 @@ pub trait World {
 /// out and control characters are replaced, byte for byte, so spans hold.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    files: Vec<(VirtualPath, String)>,
+    /// What people call each, and its text.
+    files: Vec<(String, String)>,
 }
 
 impl VirtualPath {
@@ -72,8 +73,8 @@ impl fmt::Display for VirtualPath {
 }
 
 impl Sources {
-    pub fn add(&mut self, path: VirtualPath, text: String) -> FileId {
-        self.files.push((path, text));
+    pub fn add(&mut self, name: impl Into<String>, text: String) -> FileId {
+        self.files.push((name.into(), text));
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
@@ -81,8 +82,9 @@ impl Sources {
         self.files.len()
     }
 
-    pub fn path(&self, file: FileId) -> Option<&VirtualPath> {
-        self.files.get(file.0 as usize).map(|(path, _)| path)
+    /// The file's path as people know it.
+    pub fn name(&self, file: FileId) -> &str {
+        self.files.get(file.0 as usize).map_or("", |(name, _)| name)
     }
 
     pub fn text(&self, file: FileId) -> &str {

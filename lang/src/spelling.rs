@@ -28,7 +28,7 @@ pub(crate) fn escape(character: char) -> String {
 }
 
 /// `text` as a message can quote it: invisible characters made visible, and not endless.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut shown = String::new();
     for character in text.chars().take(MESSAGE) {
         if is_odd(character) {

@@ -1,10 +1,7 @@
 //! "Did you mean": the nearest of the names that would have been right.
 
 /// The closest candidate within two edits, a swap of neighbours counting as one. The first of equals wins.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     // Cheap, and it keeps long texts away from the quadratic comparison.
     let is_near = |candidate: &&str| candidate.chars().count().abs_diff(length) <= 2;

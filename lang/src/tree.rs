@@ -5,34 +5,34 @@
 use crate::span::{Span, Spanned};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) name: Spanned<String>,
+pub struct Node {
+    pub name: Spanned<String>,
     /// `(type)` before the name.
-    pub(crate) annotation: Option<Spanned<String>>,
-    pub(crate) arguments: Vec<Value>,
+    pub annotation: Option<Spanned<String>>,
+    pub arguments: Vec<Value>,
     /// As written: a key may stand twice.
-    pub(crate) properties: Vec<Property>,
-    pub(crate) children: Option<Vec<Node>>,
-    pub(crate) span: Span,
+    pub properties: Vec<Property>,
+    pub children: Option<Vec<Node>>,
+    pub span: Span,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Property {
-    pub(crate) key: Spanned<String>,
-    pub(crate) value: Value,
+pub struct Property {
+    pub key: Spanned<String>,
+    pub value: Value,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Value {
-    pub(crate) data: Data,
+pub struct Value {
+    pub data: Data,
     /// `(type)` before the value.
-    pub(crate) annotation: Option<Spanned<String>>,
+    pub annotation: Option<Spanned<String>>,
     /// Of the value alone.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Data {
+pub enum Data {
     Text(String),
     Integer(i128),
     Bool(bool),
@@ -42,7 +42,7 @@ pub(crate) enum Data {
 
 impl Node {
     /// Without the block.
-    pub(crate) fn head(&self) -> Span {
+    pub fn head(&self) -> Span {
         let values = self
             .arguments
             .iter()
@@ -55,7 +55,7 @@ impl Node {
 }
 
 impl Property {
-    pub(crate) fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         Span {
             end: self.value.span.end,
             ..self.key.span
@@ -65,7 +65,7 @@ impl Property {
 
 impl Value {
     /// Everything is text: integers are canonical decimal. `None` for what the language does not accept.
-    pub(crate) fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         match &self.data {
             Data::Text(text) => Some(text.clone()),
             Data::Integer(number) => Some(number.to_string()),
