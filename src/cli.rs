@@ -8,6 +8,7 @@ use clap::Parser;
 
 mod args;
 mod build;
+mod config;
 mod doctor;
 mod failure;
 mod fsck;
@@ -99,5 +100,6 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Key(args) => key::key(&args),
         Command::Fsck(args) => fsck::fsck(&args).await,
         Command::Doctor(args) => doctor::doctor(&args).await,
+        Command::Config(args) => config::config(&args),
     }
 }

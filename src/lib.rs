@@ -8,6 +8,7 @@
 
 pub mod backend;
 pub mod cli;
+pub mod config;
 pub mod event;
 pub mod git;
 pub mod key;

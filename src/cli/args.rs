@@ -42,12 +42,15 @@ pub(super) enum Command {
     /// Try what sandboxes need of this machine, and say what is missing
     #[command(after_help = "Example: atelier doctor --json")]
     Doctor(DoctorArgs),
+    /// Print each setting and where it came from
+    #[command(after_help = "Example: atelier config --json")]
+    Config(ConfigArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct StoreArgs {
-    /// Where snapshots are kept [default: atelier in the XDG data folder]
-    #[arg(long, env = "ATELIER_STORE", value_name = "DIR", global = true)]
+    /// Where snapshots are kept; without it, see `atelier config`
+    #[arg(long, value_name = "DIR", global = true)]
     pub store: Option<PathBuf>,
 }
 
@@ -172,6 +175,15 @@ pub(super) struct FsckArgs {
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigArgs {
+    /// Print the settings as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

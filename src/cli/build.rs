@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin as pin_future;
 
 use atelier_lang::graph::NodeId;
@@ -49,13 +49,12 @@ pub(super) async fn prepare<'g>(
     needed: &[NodeId],
     force: &[String],
     secrets: &Secrets,
-    store: &Path,
     interrupts: &mut Interrupts,
 ) -> Result<Planned<'g>, Failure> {
     let cancel = Cancel::new();
     let work = async {
         tokio::select! {
-            planned = resolve_and_plan(project, needed, force, secrets, store) => planned,
+            planned = resolve_and_plan(project, needed, force, secrets) => planned,
             () = cancel.cancelled() => Err(Failure::interrupted()),
         }
     };
@@ -67,7 +66,6 @@ async fn resolve_and_plan<'g>(
     needed: &[NodeId],
     force: &[String],
     secrets: &Secrets,
-    store: &Path,
 ) -> Result<Planned<'g>, Failure> {
     if let Some(unknown) = force.iter().find(|name| project.graph.find(name).is_none()) {
         return Err(Failure::usage(
@@ -75,8 +73,8 @@ async fn resolve_and_plan<'g>(
             "name a prebuild of the file",
         ));
     }
-    let backend = Local::open(store)?;
-    let pinned = project.resolve(needed, store, secrets).await?;
+    let backend = Local::open(&project.store)?;
+    let pinned = project.resolve(needed, secrets).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
         let errors = faults
             .into_iter()
@@ -84,7 +82,7 @@ async fn resolve_and_plan<'g>(
             .collect();
         Failure::unresolved(project.sources.clone(), errors)
     })?;
-    let history = History::of(store, &project.file);
+    let history = History::of(&project.store, &project.file);
     let candidates: Vec<Candidate> = nodes
         .iter()
         .map(|node| candidate(node, force, &history))
@@ -247,18 +245,9 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
-    let store = project::store_path(&args.store)?;
-    let project = Project::load(words.file)?;
+    let project = Project::load(words.file, &args.store)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(
-        &project,
-        &needed,
-        &args.force,
-        &secrets,
-        &store,
-        &mut interrupts,
-    )
-    .await?;
+    let planned = prepare(&project, &needed, &args.force, &secrets, &mut interrupts).await?;
     let options = Options {
         jobs: jobs(args.jobs),
         keep_going: args.keep_going,
@@ -281,18 +270,9 @@ pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
-    let store = project::store_path(&args.store)?;
-    let project = Project::load(words.file)?;
+    let project = Project::load(words.file, &args.store)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(
-        &project,
-        &needed,
-        &args.force,
-        &secrets,
-        &store,
-        &mut interrupts,
-    )
-    .await?;
+    let planned = prepare(&project, &needed, &args.force, &secrets, &mut interrupts).await?;
     if args.json {
         ui::print_json(&Plan::new(planned.backend.name(), planned.report()));
     } else {

@@ -7,12 +7,13 @@ use atelier_lang::span::Span;
 
 use super::exit;
 use crate::backend::{BackendError, BakeError, Class, StepEnding};
+use crate::config::Faults;
 use crate::resolve::PinError;
 
 /// Shown by `ui::show_failure`.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The file has errors; or an input it names cannot be resolved, which is shown the same way.
+    /// The file or a configuration has errors; or an input it names cannot be resolved, which is shown the same way.
     File {
         sources: Sources,
         diagnostics: Vec<Diagnostic>,
@@ -86,6 +87,16 @@ fn unresolved(span: Span, error: PinError) -> Diagnostic {
         }],
         help: Some(error.help),
         fix: None,
+    }
+}
+
+impl From<Faults> for Failure {
+    fn from(faults: Faults) -> Self {
+        Self::File {
+            sources: faults.sources,
+            diagnostics: faults.diagnostics,
+            exit: exit::USAGE,
+        }
     }
 }
 

@@ -10,14 +10,13 @@ use super::project::{self, Project, Words};
 use super::ui;
 
 pub(super) fn log(args: &LogArgs) -> Result<u8, Failure> {
-    let store = project::store_path(&args.store)?;
     let words = Words::read(&args.words)?;
     let path = match (&words.file, words.targets.as_slice()) {
         (None, [word]) => match key_prefix(word) {
-            Some(prefix) => of_key(&store, prefix)?,
-            None => of_target(&store, words.file, word)?,
+            Some(prefix) => of_key(&project::store_path(&args.store)?, prefix)?,
+            None => of_target(args, words.file, word)?,
         },
-        (Some(_), [target]) => of_target(&store, words.file, target)?,
+        (Some(_), [target]) => of_target(args, words.file, target)?,
         _ => {
             return Err(Failure::usage(
                 "one log at a time",
@@ -73,10 +72,10 @@ fn of_key(store: &Path, prefix: &str) -> Result<PathBuf, Failure> {
 }
 
 /// The last bake of a target; a target may be called like a key, and then the file is named too.
-fn of_target(store: &Path, file: Option<PathBuf>, target: &str) -> Result<PathBuf, Failure> {
-    let project = Project::load(file)?;
+fn of_target(args: &LogArgs, file: Option<PathBuf>, target: &str) -> Result<PathBuf, Failure> {
+    let project = Project::load(file, &args.store)?;
     project.select(&[target.to_owned()])?;
-    History::of(store, &project.file)
+    History::of(&project.store, &project.file)
         .recall(target)
         .log
         .ok_or_else(|| {

@@ -11,7 +11,8 @@ use secrecy::SecretString;
 
 use super::args::{EnvArgs, SecretArgs, StoreArgs};
 use super::failure::Failure;
-use super::{exit, ui};
+use super::{config, exit, ui};
+use crate::config::{Config, Origin};
 use crate::git::Git;
 use crate::pin::{self, Secrets};
 use crate::resolve::live::Live;
@@ -28,6 +29,9 @@ pub(super) struct Project {
     root: PathBuf,
     pub sources: Sources,
     pub graph: Graph,
+    pub config: Config,
+    /// Where its snapshots are.
+    pub store: PathBuf,
 }
 
 /// The words of `[FILE] [TARGET…]`.
@@ -61,8 +65,9 @@ impl Words {
 }
 
 impl Project {
-    /// Evaluates `file`, or the prebuild.kdl of this folder or the nearest one above, up to the git root.
-    pub(super) fn load(file: Option<PathBuf>) -> Result<Self, Failure> {
+    /// Reads the configuration and evaluates `file`, or the prebuild.kdl of this folder or the nearest one above, up to
+    /// the git root.
+    pub(super) fn load(file: Option<PathBuf>, args: &StoreArgs) -> Result<Self, Failure> {
         let file = match file {
             Some(file) => std::path::absolute(&file).unwrap_or(file),
             None => nearest()?,
@@ -78,7 +83,9 @@ impl Project {
                 ));
             }
         };
-        let root = project_root(&file);
+        let root = project_root(file.parent().unwrap_or(Path::new("/")));
+        let config = config::load(args, Some(&root))?;
+        let store = config::store(&config)?;
         let inside = file
             .strip_prefix(&root)
             .unwrap_or(&file)
@@ -106,6 +113,8 @@ impl Project {
                 root,
                 sources,
                 graph,
+                config,
+                store,
             }),
             _ => Err(Failure::File {
                 sources,
@@ -133,13 +142,18 @@ impl Project {
     pub(super) async fn resolve(
         &self,
         needed: &[NodeId],
-        store: &Path,
         secrets: &Secrets,
     ) -> Result<Pinned, Failure> {
         let folder = self.file.parent().unwrap_or(&self.root).to_owned();
-        let git = Git::new(store, std::env::vars_os())
+        let git = Git::new(&self.store, std::env::vars_os())
             .map_err(|error| Failure::machine(&error.to_string()))?;
-        let mut live = Live::new(self.root.clone(), folder, store, git);
+        let mut live = Live::new(self.root.clone(), folder, &self.store, git);
+        for (name, image) in &self.config.aliases {
+            if image.origin != Origin::Default {
+                let origin = self.config.describe(image.origin);
+                live = live.with_alias(name.clone(), image.value.clone(), origin);
+            }
+        }
         for repo in needed.iter().flat_map(|&id| &self.graph.node(id).repos) {
             if let Some(credential) = pin::credential(repo, secrets) {
                 live = live.with_credential(repo.source.value.clone(), credential);
@@ -154,30 +168,9 @@ impl Project {
     }
 }
 
-/// Where the store is: the argument, the environment, or the XDG data folder.
+/// Where the store is, for what concerns no project.
 pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
-    use etcetera::BaseStrategy;
-    let path = match &args.store {
-        Some(path) => path.clone(),
-        None => match etcetera::choose_base_strategy() {
-            Ok(folders) => folders.data_dir().join("atelier"),
-            Err(_) => {
-                return Err(Failure::usage(
-                    "there is no home folder",
-                    "place the store with --store DIR",
-                ));
-            }
-        },
-    };
-    let path = std::path::absolute(path)
-        .map_err(|error| Failure::machine(&format!("cannot tell the current folder: {error}")))?;
-    match path.to_str() {
-        Some(_) => Ok(path),
-        None => Err(Failure::usage(
-            format!("the store's path {} is not UTF-8", path.display()),
-            "place the store elsewhere with --store DIR",
-        )),
-    }
+    config::store(&config::load(args, None)?)
 }
 
 /// Reads the values that `--secret` names.
@@ -225,8 +218,7 @@ pub(super) fn variables(args: &EnvArgs) -> Result<BTreeMap<String, String>, Fail
 }
 
 fn nearest() -> Result<PathBuf, Failure> {
-    let here = std::env::current_dir()
-        .map_err(|error| Failure::machine(&format!("cannot tell the current folder: {error}")))?;
+    let here = here()?;
     for folder in here.ancestors() {
         if folder.join(FILE).is_file() {
             return Ok(folder.join(FILE));
@@ -245,9 +237,18 @@ fn nearest() -> Result<PathBuf, Failure> {
     ))
 }
 
-/// The git root that holds the file, else the file's folder.
-fn project_root(file: &Path) -> PathBuf {
-    let folder = file.parent().unwrap_or(Path::new("/"));
+fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::machine(&format!("cannot tell the current folder: {error}")))
+}
+
+/// The root of the project that the current folder lies in.
+pub(super) fn root_here() -> Result<PathBuf, Failure> {
+    Ok(project_root(&here()?))
+}
+
+/// The git root that holds a folder, else the folder itself.
+fn project_root(folder: &Path) -> PathBuf {
     let root = folder
         .ancestors()
         .find(|folder| folder.join(".git").exists());

@@ -19,11 +19,10 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
-    let store = project::store_path(&args.store)?;
-    let project = Project::load(words.file)?;
+    let project = Project::load(words.file, &args.store)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
-    let planned = prepare(&project, &needed, &[], &secrets, &store, &mut interrupts).await?;
+    let planned = prepare(&project, &needed, &[], &secrets, &mut interrupts).await?;
     if planned
         .actions
         .iter()

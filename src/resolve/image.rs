@@ -51,7 +51,7 @@ fn pin_error(image: &ImageRef, error: &OciError) -> PinError {
 }
 
 /// As the file spells it.
-pub(super) fn written(image: &ImageRef) -> String {
+pub fn written(image: &ImageRef) -> String {
     match image {
         ImageRef::Host => "host".to_owned(),
         ImageRef::Layout(path) => format!("oci:{path}"),

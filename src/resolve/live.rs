@@ -17,6 +17,17 @@ use super::{
 };
 use crate::git::{Credential, Git, GitError, OnDisk, Refs};
 
+/// Without configuration it is the machine itself.
+pub const DEFAULT_ALIAS: (&str, ImageRef) = ("dev-base", ImageRef::Host);
+
+/// What the configuration calls by a name.
+#[derive(Debug)]
+struct Alias {
+    image: ImageRef,
+    /// The place that says so; `None` for the one that is always there.
+    origin: Option<String>,
+}
+
 /// Where inputs are looked for.
 #[derive(Debug)]
 pub struct Live {
@@ -26,7 +37,7 @@ pub struct Live {
     folder: PathBuf,
     git: Git,
     host: Host,
-    aliases: BTreeMap<String, ImageRef>,
+    aliases: BTreeMap<String, Alias>,
     credentials: BTreeMap<RepoSource, Credential>,
     refs: Once<String, Result<Refs, Rc<GitError>>>,
     disks: Once<RepoInput, Result<OnDisk, Rc<GitError>>>,
@@ -35,14 +46,16 @@ pub struct Live {
 }
 
 impl Live {
-    /// `state` is a folder for small files that may be lost. Without configuration `dev-base` is the machine itself.
+    /// `state` is a folder for small files that may be lost.
     pub fn new(root: PathBuf, folder: PathBuf, state: &std::path::Path, git: Git) -> Self {
+        let (name, image) = DEFAULT_ALIAS;
+        let origin = None;
         Self {
             root,
             folder,
             git,
             host: Host::new(state.join("host.json")),
-            aliases: BTreeMap::from([("dev-base".to_owned(), ImageRef::Host)]),
+            aliases: BTreeMap::from([(name.to_owned(), Alias { image, origin })]),
             credentials: BTreeMap::new(),
             refs: Once::default(),
             disks: Once::default(),
@@ -51,10 +64,11 @@ impl Live {
         }
     }
 
-    /// What the configuration calls `name`.
+    /// What the configuration calls `name`; `origin` is the place that says so.
     #[must_use]
-    pub fn with_alias(mut self, name: String, image: ImageRef) -> Self {
-        self.aliases.insert(name, image);
+    pub fn with_alias(mut self, name: String, image: ImageRef, origin: String) -> Self {
+        let origin = Some(origin);
+        self.aliases.insert(name, Alias { image, origin });
         self
     }
 
@@ -72,13 +86,18 @@ impl Live {
         self
     }
 
-    fn follow<'a>(&'a self, image: &'a ImageRef) -> Result<&'a ImageRef, PinError> {
-        match image {
-            ImageRef::Alias(name) => match self.aliases.get(name) {
-                Some(ImageRef::Alias(_)) | None => Err(image::unsupported(image)),
-                Some(found) => Ok(found),
-            },
-            other => Ok(other),
+    /// The image itself, and where the configuration says so if it does.
+    fn follow<'a>(&'a self, image: &'a ImageRef) -> Result<(&'a ImageRef, &'a str), PinError> {
+        let ImageRef::Alias(name) = image else {
+            return Ok((image, ""));
+        };
+        match self.aliases.get(name) {
+            Some(Alias {
+                image: ImageRef::Alias(_),
+                ..
+            })
+            | None => Err(image::unsupported(image)),
+            Some(alias) => Ok((&alias.image, alias.origin.as_deref().unwrap_or_default())),
         }
     }
 
@@ -108,7 +127,16 @@ impl Live {
 
 impl Pins for Live {
     async fn image(&self, image: &ImageRef, platform: &str) -> Result<PinnedImage, PinError> {
-        let image = self.follow(image)?.clone();
+        let (followed, origin) = self.follow(image)?;
+        let through = |error: PinError| match origin {
+            "" => error,
+            origin => PinError {
+                cause: format!("{origin} says `{}`: {}", error.input, error.cause),
+                input: image::written(image),
+                ..error
+            },
+        };
+        let image = followed.clone();
         let platform = platform.to_owned();
         let (host, folder) = (self.host.clone(), self.folder.clone());
         let key = (image.clone(), platform.clone());
@@ -122,7 +150,7 @@ impl Pins for Live {
             };
             blocking(look).await
         };
-        self.images.get(key, ask).await
+        self.images.get(key, ask).await.map_err(through)
     }
 
     async fn repo(&self, repo: &RepoInput) -> Result<PinnedRepo, PinError> {

@@ -20,7 +20,7 @@ pub(crate) struct Project {
     _folder: TempDir,
     pub(crate) root: PathBuf,
     pub(crate) store: PathBuf,
-    home: PathBuf,
+    pub(crate) home: PathBuf,
 }
 
 impl Project {
@@ -76,7 +76,7 @@ impl Project {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(&self.root)

@@ -1,0 +1,6 @@
+//! The codes that only a configuration has; the others are the language's.
+
+use atelier_lang::diag::Code;
+
+/// What this file may not say, although another one may.
+pub const MISPLACED: Code = Code(802);

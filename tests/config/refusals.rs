@@ -1,0 +1,229 @@
+//! What a configuration may not say: each with its code, its place and the way out.
+
+use crate::project::Project;
+
+/// Fails unless a caller's file of `text` is refused with `code`, pointing at `place` and saying all of `words`.
+#[track_caller]
+fn refused(text: &str, code: &str, place: &str, words: &[&str]) {
+    let project = Project::of("from host");
+    project.configure(text);
+    is_refused(
+        &project,
+        "[home]/.config/atelier/config.kdl",
+        code,
+        place,
+        words,
+    );
+}
+
+/// The same for the project's file.
+#[track_caller]
+fn refused_in_project(text: &str, code: &str, place: &str, words: &[&str]) {
+    let project = Project::of("from host");
+    project.share(text);
+    is_refused(
+        &project,
+        "[project]/.atelier/config.kdl",
+        code,
+        place,
+        words,
+    );
+}
+
+#[track_caller]
+fn is_refused(project: &Project, file: &str, code: &str, place: &str, words: &[&str]) {
+    for command in ["config", "plan"] {
+        let ran = project.plainly(&[command], &[]).expect(2);
+        let place = format!("[{file}:{place}]");
+        for expected in [&code, &place.as_str()].into_iter().chain(words) {
+            assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+        }
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn it_looks_like_an_error_in_a_prebuild() {
+    let project = Project::of("from host");
+    project.share("// ours\nstroe \"/x\"");
+    let ran = project.plainly(&["plan"], &[]).expect(2);
+    let expected = "A0201
+
+  × no setting `stroe`
+   ╭─[[project]/.atelier/config.kdl:2:1]
+ 1 │ // ours
+ 2 │ stroe \"/x\"
+   · ──┬──
+   ·   ╰── unknown
+   ╰────
+  help: did you mean `store`?
+
+";
+    assert_eq!(ran.stderr, expected);
+}
+
+#[test]
+fn what_is_no_setting() {
+    refused("alia a b", "A0201", "1:1", &["did you mean `alias`?"]);
+    refused(
+        "editor vim",
+        "A0201",
+        "1:1",
+        &["here can stand: alias, backend, store"],
+    );
+}
+
+#[test]
+fn what_a_later_version_has() {
+    refused(
+        "git \"git.acme.dev\" user=oauth2",
+        "A0207",
+        "1:1",
+        &["--secret", "auth=NAME"],
+    );
+    refused(
+        "registry \"ghcr.io\" mirror=x",
+        "A0207",
+        "1:1",
+        &["skopeo copy"],
+    );
+    refused(
+        "kubernetes { context acme; }",
+        "A0207",
+        "1:1",
+        &["backend local"],
+    );
+    refused(
+        "backend kubernetes",
+        "A0207",
+        "1:9",
+        &["write `backend local`"],
+    );
+}
+
+#[test]
+fn what_is_not_kdl() {
+    refused("store", "A0203", "1:1", &["written: store"]);
+    refused("store {", "A0105", "1:7", &["never closed"]);
+    refused("store true", "A0106", "1:7", &[]);
+    refused("alias a 1.50", "A0112", "1:9", &[]);
+    refused("(x)store \"/a\"", "A0202", "1:2", &[]);
+}
+
+#[test]
+fn what_is_too_much_or_too_little() {
+    refused("store \"/a\" \"/b\"", "A0203", "1:12", &["too many"]);
+    refused("alias dev-base", "A0203", "1:1", &["alias NAME \"IMAGE\""]);
+    refused(
+        "backend local fast=#true",
+        "A0202",
+        "1:15",
+        &["`backend` has no `fast`"],
+    );
+    refused(
+        "store \"/a\" { x; }",
+        "A0202",
+        "1:1",
+        &["`store` has no block"],
+    );
+    refused(
+        "store \"/a\"\nstore \"/b\"",
+        "A0204",
+        "2:1",
+        &["first here"],
+    );
+    refused(
+        "alias a host\nalias a host",
+        "A0204",
+        "2:1",
+        &["`alias a` twice"],
+    );
+    refused(
+        "backend local\nbackend local",
+        "A0204",
+        "2:1",
+        &["`backend` twice"],
+    );
+}
+
+#[test]
+fn what_is_not_what_it_should_be() {
+    refused("store here", "A0404", "1:7", &["begin it with `/` or `~/`"]);
+    refused("backend docker", "A0306", "1:9", &["there is: local"]);
+    refused(
+        "alias host \"oci:/x\"",
+        "A0304",
+        "1:7",
+        &["the machine itself"],
+    );
+    refused(
+        "alias Dev \"oci:/x\"",
+        "A0304",
+        "1:7",
+        &["lower-case letters"],
+    );
+    refused(
+        "alias a \"docker://x\"",
+        "A0306",
+        "1:9",
+        &["an image has no scheme"],
+    );
+    refused("alias a b", "A0306", "1:9", &["another alias"]);
+}
+
+#[test]
+fn a_token_is_refused_and_not_shown() {
+    let token = format!("ghp_{}", "a1".repeat(18));
+    let project = Project::of("from host");
+    project.share(&format!("alias a \"{token}\""));
+    let ran = project.plainly(&["config"], &[]).expect(2);
+    assert!(ran.stderr.contains("A0601"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains(&token), "{}", ran.stderr);
+}
+
+#[test]
+fn a_project_names_nothing_outside_of_it() {
+    refused_in_project("store \"/a\"", "A0802", "1:1", &["--store DIR"]);
+    for outside in ["/x", "../../x", "~/x", "../image/../../x"] {
+        let text = format!("alias a \"oci:{outside}\"");
+        refused_in_project(
+            &text,
+            "A0404",
+            "1:9",
+            &["outside of the project", "your own config.kdl"],
+        );
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let project = Project::of("from host");
+    std::fs::create_dir_all(project.home.join(".config/atelier/config.kdl")).unwrap();
+    let file = "[home]/.config/atelier/config.kdl";
+    is_refused(&project, file, "A0404", "1:1", &["not a regular file"]);
+    let project = Project::of("from host");
+    project.configure(&format!("// {}", "x".repeat(70_000)));
+    is_refused(&project, file, "A0103", "1:1", &["limit 64 KiB"]);
+    let project = Project::of("from host");
+    project.write_at_home("outside.kdl", "backend local");
+    project.share("");
+    let shared = project.root.join(".atelier/config.kdl");
+    std::fs::remove_file(&shared).unwrap();
+    std::os::unix::fs::symlink(project.home.join("outside.kdl"), &shared).unwrap();
+    let file = "[project]/.atelier/config.kdl";
+    is_refused(&project, file, "A0404", "1:1", &["cannot be used"]);
+}
+
+#[test]
+fn all_faults_of_both_files_are_told_at_once() {
+    let project = Project::of("from host");
+    project.configure("stroe x\nbackend docker");
+    project.share("alias a b");
+    let ran = project.plainly(&["config"], &[]).expect(2);
+    let codes: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with('A'))
+        .collect();
+    assert_eq!(codes, ["A0201", "A0306", "A0306"]);
+}
