@@ -14,10 +14,14 @@ use atelier_lang::graph::ImageRef;
 use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 use atelier_lang::span::{Span, Spanned};
 
+use crate::resolve::host::HostPath;
 use crate::resolve::live::DEFAULT_ALIAS;
 use crate::world::Disk;
 
 pub mod code;
+mod faults;
+mod host;
+mod private;
 mod statements;
 
 use statements::{Owner, Statements};
@@ -67,6 +71,10 @@ pub struct Config {
     /// `None` without a home to put it in.
     pub store: Option<Setting<PathBuf>>,
     pub aliases: BTreeMap<String, Setting<ImageRef>>,
+    /// What image `host` shows beside the system, as written.
+    pub host: Vec<Spanned<String>>,
+    /// The caller's home.
+    home: Option<PathBuf>,
     /// The files that were read.
     pub sources: Sources,
 }
@@ -135,6 +143,8 @@ impl Config {
                     origin: Origin::Default,
                 },
             )]),
+            host: Vec::new(),
+            home: caller.home.clone(),
             sources: Sources::default(),
         }
     }
@@ -157,9 +167,32 @@ impl Config {
         if let Some(backend) = said.backend {
             self.backend = of_file(backend);
         }
+        self.host.extend(said.host);
         let aliases = said.aliases.into_iter();
         self.aliases
             .extend(aliases.map(|(name, image)| (name, of_file(image))));
+    }
+
+    /// What image `host` shows beside the system, each path looked at: it is there, and shows nothing that is private.
+    pub fn host_paths(&self) -> Result<Vec<HostPath>, Faults> {
+        let store = self.store.as_ref().map(|store| store.value.as_path());
+        let (paths, found) = host::paths(&self.host, self.home.as_deref(), store);
+        if found.is_empty() {
+            return Ok(paths);
+        }
+        Err(Faults {
+            sources: self.sources.clone(),
+            diagnostics: diag::presentable(found),
+        })
+    }
+
+    /// Whether a node that starts from `image` starts from the machine itself.
+    pub fn is_host(&self, image: &ImageRef) -> bool {
+        let image = match image {
+            ImageRef::Alias(name) => self.aliases.get(name).map(|alias| &alias.value),
+            other => Some(other),
+        };
+        image == Some(&ImageRef::Host)
     }
 
     /// The file and line of an origin in a file.

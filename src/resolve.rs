@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 
 pub use crate::git::RepoLocation;
 use crate::node::{ImageDigest, ObjectId};
+use host::HostPath;
 
 pub mod files;
 mod git;
@@ -43,8 +44,15 @@ pub struct PinnedImage {
 /// Where a backend finds the bytes of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageLocation {
-    /// The machine's own system folders, without what not everybody may read: `hidden`, absolute paths below /etc.
-    Host { hidden: Vec<PathBuf> },
+    /// The machine's own system folders, without what not everybody may read.
+    Host {
+        /// Absolute paths below /etc.
+        hidden: Vec<PathBuf>,
+        /// What the configuration shows beside them.
+        extra: Vec<HostPath>,
+        /// Which folders of `extra` hold programs.
+        path: Vec<String>,
+    },
     /// An OCI layout: a folder.
     Layout(PathBuf),
     /// An OCI layout in a tar file.

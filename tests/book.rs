@@ -10,7 +10,7 @@ use atelier_lang::code;
 const COMMAND_LINE: [u16; 10] = [501, 700, 701, 702, 703, 704, 705, 706, 707, 801];
 
 /// Those that only a configuration has.
-const CONFIGURATION: [u16; 1] = [802];
+const CONFIGURATION: [u16; 2] = [802, 803];
 
 #[test]
 fn the_page_of_errors_has_every_code_and_no_other() {

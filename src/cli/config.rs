@@ -86,6 +86,11 @@ fn rows(config: &Config) -> Result<Vec<Row>, Failure> {
         value: image::written(&image.value),
         origin: image.origin,
     }));
+    let paths = config.host_paths()?.into_iter().zip(&config.host);
+    rows.extend(paths.map(|(path, written)| {
+        let path = path.named.display().to_string();
+        Row::plain("host path", path, Origin::File(written.span))
+    }));
     Ok(rows)
 }
 

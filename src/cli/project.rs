@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use atelier_lang::diag::{Diagnostic, Severity};
-use atelier_lang::graph::{Graph, NodeId};
+use atelier_lang::graph::{Base, Graph, NodeId};
 use atelier_lang::source::{Sources, VirtualPath};
 use atelier_lang::{Inputs, evaluate};
 use secrecy::SecretString;
@@ -158,6 +158,11 @@ impl Project {
             if let Some(credential) = pin::credential(repo, secrets) {
                 live = live.with_credential(repo.source.value.clone(), credential);
             }
+        }
+        let is_host =
+            |base: &Base| matches!(base, Base::Image(image) if self.config.is_host(image));
+        if needed.iter().any(|&id| is_host(&self.graph.node(id).base)) {
+            live = live.with_host_paths(self.config.host_paths()?);
         }
         let pinned = resolve_all(&self.graph, needed, &live).await;
         let pinned = pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;

@@ -4,3 +4,6 @@ use atelier_lang::diag::Code;
 
 /// What this file may not say, although another one may.
 pub const MISPLACED: Code = Code(802);
+
+/// A path that image `host` must not show.
+pub const PRIVATE: Code = Code(803);

@@ -10,10 +10,10 @@ use atelier_lang::graph::ImageRef;
 use atelier_lang::source::VirtualPath;
 use atelier_lang::span::{Span, Spanned};
 use atelier_lang::spelling::visible;
-use atelier_lang::suggest::nearest;
 use atelier_lang::tree::{Node, Value};
 
-use super::{Backend, PROJECT_FILE, code};
+use super::faults::{form, later, misplaced, not_yet, twice, unknown, wrong_arguments};
+use super::{Backend, PROJECT_FILE};
 
 /// Whose file it is: that decides what may stand in it, and what its paths are relative to.
 #[derive(Clone, Copy, Debug)]
@@ -34,30 +34,9 @@ pub(super) struct Statements {
     pub(super) store: Option<Spanned<PathBuf>>,
     pub(super) backend: Option<Spanned<Backend>>,
     pub(super) aliases: BTreeMap<String, Spanned<ImageRef>>,
+    /// As written: what they lead to is looked at when image `host` is wanted.
+    pub(super) host: Vec<Spanned<String>>,
 }
-
-/// Each statement of this version and how it is written.
-const FORMS: [(&str, &str); 3] = [
-    ("alias", "alias NAME \"IMAGE\""),
-    ("backend", "backend local"),
-    ("store", "store \"~/DIR\""),
-];
-
-/// What a later version has, and what to do until then.
-const LATER: [(&str, &str); 3] = [
-    (
-        "git",
-        "delete it: a token is given with --secret and `repo … auth=NAME`, a private CA with GIT_SSL_CAINFO",
-    ),
-    (
-        "registry",
-        "delete it: images come from an OCI layout, made by skopeo copy docker://IMAGE oci:./image",
-    ),
-    (
-        "kubernetes",
-        "delete it: this version bakes on this machine, which is `backend local`",
-    ),
-];
 
 impl Statements {
     /// What is right is read, whatever else is found.
@@ -86,6 +65,7 @@ impl Reader<'_> {
             "store" => self.store(node),
             "backend" => self.backend(node),
             "alias" => self.alias(node),
+            "host" => self.host(node),
             name => self.found.push(match later(name) {
                 Some(help) => not_yet(node.name.span, name, help),
                 None => unknown(&node.name),
@@ -160,6 +140,55 @@ impl Reader<'_> {
                 self.once(node, &what, first.map(|first| first.span));
             }
             Err(fault) => self.found.push(fault),
+        }
+    }
+
+    fn host(&mut self, node: &Node) {
+        if let Owner::Project { .. } = self.owner {
+            let help = "move it to the caller's own config.kdl: its paths are those of one machine";
+            return self.found.push(misplaced(node, help));
+        }
+        self.bare(node, false);
+        if let Some(extra) = node.arguments.first() {
+            self.found
+                .push(wrong_arguments(node, extra.span, "not here"));
+        }
+        if node.children.is_none() {
+            self.found.push(wrong_arguments(
+                node,
+                node.name.span,
+                "something is missing",
+            ));
+        }
+        for child in node.children.iter().flatten() {
+            self.host_paths(child);
+        }
+    }
+
+    fn host_paths(&mut self, node: &Node) {
+        if node.name.value != "path" {
+            let message = format!("`host` has no `{}`", visible(&node.name));
+            let fault =
+                Diagnostic::error(lang::UNKNOWN_STATEMENT, node.name.span, message, "unknown");
+            return self
+                .found
+                .push(fault.help(format!("written: {}", form("host"))));
+        }
+        self.bare(node, node.children.is_some());
+        if node.arguments.is_empty() {
+            self.found
+                .push(wrong_arguments(node, node.name.span, "nothing follows"));
+        }
+        for path in node.arguments.iter().filter_map(text) {
+            match self
+                .said
+                .host
+                .iter()
+                .find(|earlier| earlier.value == path.value)
+            {
+                Some(first) => self.found.push(twice(path.span, &path.value, first.span)),
+                None => self.said.host.push(path),
+            }
         }
     }
 
@@ -244,27 +273,13 @@ impl Reader<'_> {
     /// Notes that something was said `first` elsewhere in this file.
     fn once(&mut self, node: &Node, what: &str, first: Option<Span>) {
         if let Some(first) = first {
-            let message = format!("`{what}` twice");
-            let span = node.head();
-            let fault = Diagnostic::error(lang::DUPLICATE_PROPERTY, span, message, "again");
-            self.found
-                .push(fault.and(first, "first here").help("delete one"));
+            self.found.push(twice(node.head(), what, first));
         }
     }
 }
 
 fn text(value: &Value) -> Option<Spanned<String>> {
     Some(Spanned::new(value.text()?, value.span))
-}
-
-fn form(name: &str) -> &'static str {
-    let row = FORMS.iter().find(|(known, _)| *known == name);
-    row.map_or("", |(_, form)| form)
-}
-
-fn later(name: &str) -> Option<&'static str> {
-    let row = LATER.iter().find(|(known, _)| *known == name);
-    row.map(|(_, help)| *help)
 }
 
 /// A path of the machine: absolute, or below the caller's home.
@@ -282,38 +297,5 @@ pub(super) fn absolute(text: &Spanned<String>, home: Option<&Path>) -> Result<Pa
         (Some(_), None) => Err(fault("there is no home folder").help("write it from `/` on")),
         (None, _) if text.starts_with('/') => Ok(PathBuf::from(text.as_str())),
         (None, _) => Err(fault("it is relative").help("begin it with `/` or `~/`")),
-    }
-}
-
-fn wrong_arguments(node: &Node, span: Span, label: &str) -> Diagnostic {
-    let name = &node.name.value;
-    let message = format!("`{name}` takes something else");
-    Diagnostic::error(lang::WRONG_ARGUMENTS, span, message, label)
-        .help(format!("written: {}", form(name)))
-}
-
-fn misplaced(node: &Node, help: &str) -> Diagnostic {
-    let message = format!(
-        "`{}` cannot stand in a project's configuration",
-        node.name.value
-    );
-    let label = "it is about one machine";
-    Diagnostic::error(code::MISPLACED, node.name.span, message, label).help(help)
-}
-
-fn not_yet(span: Span, what: &str, help: &str) -> Diagnostic {
-    let message = format!("`{what}` is not in this version");
-    Diagnostic::error(lang::NOT_YET, span, message, "not yet available").help(help)
-}
-
-fn unknown(name: &Spanned<String>) -> Diagnostic {
-    let message = format!("no setting `{}`", visible(name));
-    let fault = Diagnostic::error(lang::UNKNOWN_STATEMENT, name.span, message, "unknown");
-    let names = FORMS.map(|(name, _)| name);
-    match nearest(name, names) {
-        Some(near) => fault
-            .help(format!("did you mean `{near}`?"))
-            .fix(name.span, near),
-        None => fault.help(format!("here can stand: {}", names.join(", "))),
     }
 }

@@ -6,11 +6,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{ImageLocation, PinError, PinnedImage};
 
 mod fingerprint;
 mod memory;
 mod packages;
+mod programs;
 mod walk;
 
 /// What is known of the machine.
@@ -20,8 +23,17 @@ pub struct Host {
     root: PathBuf,
     /// Where the walk is remembered.
     memory: PathBuf,
-    /// Folders that the configuration adds.
-    extra: Vec<PathBuf>,
+    /// What the configuration adds, in its order.
+    extra: Vec<HostPath>,
+}
+
+/// A folder or file of the machine that the configuration adds. Both paths are absolute and UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPath {
+    /// As it was named; it may be a symbolic link, or lie behind one.
+    pub named: PathBuf,
+    /// Where it is.
+    pub real: PathBuf,
 }
 
 /// What a look at the machine yields.
@@ -30,6 +42,8 @@ struct Seen {
     fingerprint: [u8; 32],
     /// Paths below /etc, as on the machine, in order.
     hidden: BTreeSet<PathBuf>,
+    /// Folders of the extra paths that hold programs.
+    path: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +66,7 @@ impl Host {
         }
     }
 
-    pub(super) fn with_extra(mut self, extra: Vec<PathBuf>) -> Self {
+    pub(super) fn with_extra(mut self, extra: Vec<HostPath>) -> Self {
         self.extra = extra;
         self
     }
@@ -93,6 +107,8 @@ pub(super) fn pin(host: &Host, wanted: &str) -> Result<PinnedImage, PinError> {
         digest: crate::node::ImageDigest(seen.fingerprint),
         location: ImageLocation::Host {
             hidden: seen.hidden.into_iter().collect(),
+            extra: host.extra.clone(),
+            path: seen.path,
         },
     })
 }
@@ -108,6 +124,7 @@ fn look(host: &Host) -> Result<Seen, HostError> {
     let seen = Seen {
         fingerprint,
         hidden,
+        path: programs::folders(&host.extra),
     };
     memory::remember(host, start, folders, &seen);
     Ok(seen)

@@ -11,7 +11,7 @@ use atelier_lang::graph::{ImageRef, Reference, RepoSource};
 use atelier_lang::source::VirtualPath;
 use tokio::sync::OnceCell;
 
-use super::host::Host;
+use super::host::{Host, HostPath};
 use super::{
     PinError, PinnedFile, PinnedImage, PinnedRepo, Pins, RepoInput, files, git, host, image,
 };
@@ -72,9 +72,9 @@ impl Live {
         self
     }
 
-    /// Extra folders that image `host` shows.
+    /// What image `host` shows beside the system.
     #[must_use]
-    pub fn with_host_paths(mut self, paths: Vec<PathBuf>) -> Self {
+    pub fn with_host_paths(mut self, paths: Vec<HostPath>) -> Self {
         self.host = self.host.with_extra(paths);
         self
     }

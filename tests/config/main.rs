@@ -3,6 +3,7 @@
 
 mod aliases;
 mod caller;
+mod host;
 mod origins;
 mod refusals;
 

@@ -69,7 +69,7 @@ fn what_is_no_setting() {
         "editor vim",
         "A0201",
         "1:1",
-        &["here can stand: alias, backend, store"],
+        &["here can stand: alias, backend, host, store"],
     );
 }
 
@@ -193,6 +193,139 @@ fn a_project_names_nothing_outside_of_it() {
             &["outside of the project", "your own config.kdl"],
         );
     }
+}
+
+#[test]
+fn what_is_no_host_path() {
+    refused("host", "A0203", "1:1", &["written: host { path"]);
+    refused("host \"/x\"", "A0203", "1:6", &["not here"]);
+    refused(
+        "host { paths x; }",
+        "A0201",
+        "1:8",
+        &["`host` has no `paths`"],
+    );
+    refused("host { path; }", "A0203", "1:8", &["nothing follows"]);
+    refused(
+        "host { path \"/usr\" in=x; }",
+        "A0202",
+        "1:20",
+        &["`path` has no `in`"],
+    );
+    refused(
+        "host { path \"/a\" \"/a\"; }",
+        "A0204",
+        "1:18",
+        &["first here"],
+    );
+    refused("host { path bin; }", "A0404", "1:13", &["it is relative"]);
+    refused(
+        "host { path \"/usr/../etc\"; }",
+        "A0404",
+        "1:13",
+        &["it has `..`"],
+    );
+    refused(
+        "host { path \"/a:b\"; }",
+        "A0404",
+        "1:13",
+        &["cannot stand in PATH"],
+    );
+    refused(
+        "host { path \"/none/such\"; }",
+        "A0501",
+        "1:13",
+        &["No such file"],
+    );
+    refused_in_project(
+        "host { path \"/usr\"; }",
+        "A0802",
+        "1:1",
+        &["caller's own config.kdl"],
+    );
+}
+
+/// Each with what it says why; most are not even there.
+#[test]
+fn what_image_host_must_not_show() {
+    for (path, why) in [
+        ("/", "too wide: it holds /"),
+        ("~", "a whole home"),
+        ("~/", "a whole home"),
+        ("/root", "too wide"),
+        ("/home", "too wide"),
+        ("/home/dev", "the workspace is mounted there"),
+        ("/home/dev/tools", "the workspace is mounted there"),
+        ("/proc", "the machine's processes"),
+        ("/sys/kernel", "the machine's devices"),
+        ("/dev/shm", "the machine's devices"),
+        ("/run", "the machine's sockets"),
+        ("/var/run/user", "the machine's sockets"),
+        ("/var", "too wide: it holds /var/run"),
+        ("/etc/ssl", "without its secrets"),
+        ("~/.ssh", "SSH keys"),
+        ("~/.ssh/agent", "SSH keys"),
+        ("~/.gnupg", "GPG keys"),
+        ("~/.aws", "AWS credentials"),
+        ("~/.config", "too wide"),
+        ("~/.config/gh", "GitHub tokens"),
+        ("~/.docker", "registry credentials"),
+        ("~/.kube", "cluster credentials"),
+        ("~/.netrc", "passwords"),
+        ("~/.npm", "npm's cache"),
+        ("~/.npmrc", "npm tokens"),
+        ("~/.cargo/credentials.toml", "cargo's credentials"),
+        ("~/.local/share/keyrings", "keyrings"),
+        (
+            "~/.local/share",
+            "too wide: it holds [home]/.local/share/keyrings",
+        ),
+        ("~/.mozilla/firefox", "a browser's profiles"),
+        ("~/.config/google-chrome", "a browser's profiles"),
+        (
+            "~/.local/share/atelier",
+            "the store is [home]/.local/share/atelier",
+        ),
+        ("/home/else/.ssh", "SSH keys"),
+    ] {
+        refused(
+            &format!("host {{ path \"{path}\"; }}"),
+            "A0803",
+            "1:13",
+            &["must not show", why],
+        );
+    }
+}
+
+#[test]
+fn what_holds_credentials_is_refused_wherever_it_leads() {
+    let project = Project::of("from host");
+    project.write_at_home(".cargo/bin/cargo", "");
+    let file = "[home]/.config/atelier/config.kdl";
+    project.configure("host { path \"~/.cargo\"; }");
+    project.plainly(&["config"], &[]).expect(0);
+    project.write_at_home(".cargo/credentials.toml", "");
+    let words = [
+        "holds cargo's credentials",
+        "[home]/.cargo/credentials.toml is in it",
+    ];
+    is_refused(&project, file, "A0803", "1:13", &words);
+    project.configure("host { path \"~/.cargo/bin\"; }");
+    project.plainly(&["config"], &[]).expect(0);
+    project.write_at_home(".ssh/config", "");
+    std::os::unix::fs::symlink(".ssh", project.home.join("keys")).unwrap();
+    project.configure("host { path \"~/keys\"; }");
+    is_refused(
+        &project,
+        file,
+        "A0803",
+        "1:13",
+        &["[home]/.ssh holds SSH keys"],
+    );
+    project.write_at_home("data/people/me/.ssh/config", "");
+    project.configure("host { path \"~/data\"; }");
+    let words = ["holds SSH keys", "[home]/data/people/me/.ssh is in it"];
+    is_refused(&project, file, "A0803", "1:13", &words);
 }
 
 #[test]

@@ -57,7 +57,11 @@ impl Pins for Outside {
             .images
             .get(name.as_str())
             .ok_or_else(|| unknown(name))?;
-        let location = ImageLocation::Host { hidden: Vec::new() };
+        let location = ImageLocation::Host {
+            hidden: Vec::new(),
+            extra: Vec::new(),
+            path: Vec::new(),
+        };
         Ok(PinnedImage {
             digest: ImageDigest([*digest; 32]),
             location,

@@ -41,7 +41,11 @@ pub(crate) fn request(name: &str, parent: Option<&BakeRequest>, commands: &[&str
         node: name.to_owned(),
         image: PinnedImage {
             digest,
-            location: ImageLocation::Host { hidden: Vec::new() },
+            location: ImageLocation::Host {
+                hidden: Vec::new(),
+                extra: Vec::new(),
+                path: Vec::new(),
+            },
         },
         parent: parent.map(|parent| parent.key),
         checkouts: Vec::new(),

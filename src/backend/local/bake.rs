@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use atelier_lang::graph::{Shell, User};
 
-use super::environment::{self, ImageVariables};
+use super::environment;
 use super::image::{self, Image};
 use super::lease::Lease;
 use super::log::Log;
@@ -250,16 +250,12 @@ impl Bake<'_> {
             .iter()
             .map(|&word| word.to_owned())
             .chain([step.command.clone()]);
-        let variables = match &image.variables {
-            Some(variables) => ImageVariables::Image(variables),
-            None => ImageVariables::Host,
-        };
         Process {
             root: Root::Image,
             user: step.user,
             folder: environment::folder(&step.folder),
             environment: environment::variables(
-                variables,
+                &image.variables,
                 &environment::proxies(),
                 &self.request.environment,
                 &environment::of_steps(),

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 
 use atelier_lang::graph::User;
 
-use super::environment::{self, ImageVariables};
+use super::environment;
 use super::protocol::{Action, Layout, Process, Root, StdioKind};
 use super::session::Session;
 use super::store::{self, Layer, Scratch};
@@ -20,7 +20,7 @@ use crate::node::ContentKey;
 pub(super) struct Running {
     session: Session,
     scratch: Scratch,
-    variables: Option<BTreeMap<String, String>>,
+    variables: BTreeMap<String, String>,
     environment: Environment,
 }
 
@@ -82,7 +82,7 @@ impl Running {
                     Self::process(
                         command,
                         StdioKind::Terminal(size),
-                        self.variables.as_ref(),
+                        &self.variables,
                         &self.environment,
                     )
                 })
@@ -114,13 +114,13 @@ impl Running {
     }
 
     fn of(&self, command: &Exec, stdio: StdioKind) -> Process {
-        Self::process(command, stdio, self.variables.as_ref(), &self.environment)
+        Self::process(command, stdio, &self.variables, &self.environment)
     }
 
     fn process(
         command: &Exec,
         stdio: StdioKind,
-        variables: Option<&BTreeMap<String, String>>,
+        variables: &BTreeMap<String, String>,
         environment: &Environment,
     ) -> Process {
         let shell = || vec!["bash".to_owned(), "-l".to_owned()];
@@ -129,13 +129,12 @@ impl Running {
         } else {
             command.command.clone()
         };
-        let image = variables.map_or(ImageVariables::Host, ImageVariables::Image);
         Process {
             root: Root::Image,
             user: User::Dev,
             folder: environment::folder(&command.folder),
             environment: environment::variables(
-                image,
+                variables,
                 &environment::proxies(),
                 environment,
                 &command.variables,

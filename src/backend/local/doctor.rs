@@ -150,7 +150,10 @@ async fn start(local: &Local) -> Result<(Session, Scratch), BackendError> {
         way: local.store.way(),
         store: local.store.root().to_owned(),
         scratch: scratch.name().to_owned(),
-        root: RootLayers::Host { hidden: Vec::new() },
+        root: RootLayers::Host {
+            hidden: Vec::new(),
+            extra: Vec::new(),
+        },
         workspace: Vec::new(),
         caches: Vec::new(),
         hostname: "atelier".to_owned(),

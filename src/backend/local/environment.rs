@@ -24,28 +24,22 @@ pub(super) const PROXIES: [&str; 8] = [
     "no_proxy",
 ];
 
-/// What the image says about variables.
-#[derive(Clone, Copy)]
-pub(super) enum ImageVariables<'a> {
-    Host,
-    Image(&'a BTreeMap<String, String>),
+/// What image `host` sets: PATH, with further folders of programs at its end.
+pub(super) fn of_host(further: &[String]) -> BTreeMap<String, String> {
+    let folders = [PATH, HOST_PATH].map(str::to_owned).into_iter();
+    let path: Vec<String> = folders.chain(further.iter().cloned()).collect();
+    BTreeMap::from([("PATH".to_owned(), path.join(":"))])
 }
 
 /// Variables from the most general to the most particular; a later one replaces an earlier one.
 pub(super) fn variables(
-    image: ImageVariables<'_>,
+    image: &BTreeMap<String, String>,
     proxies: &BTreeMap<String, String>,
     own: &Environment,
     extra: &BTreeMap<String, String>,
 ) -> Vec<(String, String)> {
-    let mut all: BTreeMap<String, String> = BTreeMap::new();
-    match image {
-        ImageVariables::Host => drop(all.insert("PATH".to_owned(), format!("{PATH}:{HOST_PATH}"))),
-        ImageVariables::Image(variables) => {
-            all.insert("PATH".to_owned(), PATH.to_owned());
-            all.extend(variables.clone());
-        }
-    }
+    let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
+    all.extend(image.clone());
     let fixed = [
         ("HOME", "/home/dev"),
         ("USER", "dev"),

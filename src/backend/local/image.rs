@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::environment;
 use super::protocol::{Refusal, RootLayers};
 use super::store::{self, LAYER, Scratch, Store, TREE, failed, sync_folder};
 use super::unpack::unpack_layer;
@@ -20,8 +21,8 @@ use crate::resolve::{ImageLocation, PinnedImage};
 /// An image that sandboxes can be started from.
 pub(super) struct Image {
     pub root: RootLayers,
-    /// What the image sets; `None` for the machine's own folders.
-    pub variables: Option<BTreeMap<String, String>>,
+    /// What the image sets.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// Where an image layout is.
@@ -43,11 +44,15 @@ impl LayoutPlace {
 /// Unpacks what of an image is not in the store yet.
 pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, BackendError> {
     let place = match &image.location {
-        ImageLocation::Host { hidden } => {
-            let hidden = hidden.clone();
+        ImageLocation::Host {
+            hidden,
+            extra,
+            path,
+        } => {
+            let (hidden, extra) = (hidden.clone(), extra.clone());
             return Ok(Image {
-                root: RootLayers::Host { hidden },
-                variables: None,
+                root: RootLayers::Host { hidden, extra },
+                variables: environment::of_host(path),
             });
         }
         ImageLocation::Layout(path) => LayoutPlace::Folder(path.clone()),
@@ -65,7 +70,7 @@ pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, B
     let layers = unpack(store, &place, &image).await?;
     Ok(Image {
         root: RootLayers::Image(layers.iter().map(|layer| store::tree(layer)).collect()),
-        variables: Some(variables(&image)),
+        variables: variables(&image),
     })
 }
 

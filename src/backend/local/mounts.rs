@@ -8,7 +8,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, openat2, statvfs};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, ResolveFlags, StatVfsMountFlags, Uid, chownat, mkdirat, openat2,
+    statvfs,
+};
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
@@ -19,6 +23,7 @@ use crate::sys;
 
 mod cache;
 mod devices;
+mod extra;
 mod host;
 mod identity;
 mod outside;
@@ -62,7 +67,7 @@ impl Mounts {
         let image = memory.join("root");
         // Where what is written outside of the workspace lands, each with how the sandbox sees it.
         let mut outside = match &layout.root {
-            RootLayers::Host { hidden } => {
+            RootLayers::Host { hidden, .. } => {
                 let changes = host::root(&image, hidden, &memory, &layout.hostname)?;
                 vec![(image.clone(), "/"), (changes, "/etc")]
             }
@@ -74,6 +79,9 @@ impl Mounts {
         let scratch = layout.store.join(scratch);
         let image = layout.store.join(image);
         furnish(&image, &scratch)?;
+        if let RootLayers::Host { extra, .. } = &layout.root {
+            extra::show_all(&image, extra)?;
+        }
         for cache in &layout.caches {
             cache::mount_cache(&image, cache, &layout.store, layout.way)?;
         }
@@ -218,6 +226,30 @@ fn folder_in(root: &Path, name: &str) -> Mounted<()> {
         Err(_) => fs::create_dir(&path),
     };
     make().map_err(|error| Refusal::new(format!("make /{name}"), error))
+}
+
+/// Makes a folder and those above it, segment by segment, as the sandbox will see them; what is new is `owner`'s. Returns
+/// it opened.
+fn make_folders(root: &Path, path: &str, owner: u32) -> io::Result<OwnedFd> {
+    let directory = OFlags::PATH | OFlags::DIRECTORY;
+    let mut parent = open_in(root, ".", directory, 0)?;
+    let mut so_far = String::new();
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        so_far = format!("{so_far}/{segment}");
+        match mkdirat(&parent, segment, Mode::from_raw_mode(0o755)) {
+            Ok(()) => chownat(
+                &parent,
+                segment,
+                Some(Uid::from_raw(owner)),
+                Some(Gid::from_raw(owner)),
+                AtFlags::SYMLINK_NOFOLLOW,
+            )?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        parent = open_in(root, &so_far, directory, 0)?;
+    }
+    Ok(parent)
 }
 
 /// Opens a path as the sandbox will see it: symbolic links are followed, but never out of the root.

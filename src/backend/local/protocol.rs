@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::way::Way;
 use crate::backend::{Ending, WorkspaceFile};
+use crate::resolve::host::HostPath;
 
 /// The hidden first argument that makes this program one of those that atelier starts for itself.
 pub(super) const ARGUMENT: &str = "__sandbox";
@@ -41,8 +42,11 @@ pub(super) struct CacheMount {
 /// What a sandbox's root file system is made of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum RootLayers {
-    /// The machine's own system folders; `hidden` are absolute paths below /etc.
-    Host { hidden: Vec<PathBuf> },
+    /// The machine's own system folders; `hidden` are absolute paths below /etc, `extra` what is shown beside.
+    Host {
+        hidden: Vec<PathBuf>,
+        extra: Vec<HostPath>,
+    },
     /// The trees of unpacked image layers, lowest first, relative to the store.
     Image(Vec<String>),
 }

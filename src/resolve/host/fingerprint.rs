@@ -46,14 +46,13 @@ pub(super) fn take(host: &Host) -> Result<([u8; 32], Vec<Folder>), HostError> {
                 .as_os_str()
                 .as_bytes(),
         );
-        walk::visit(&top, &mut folders, &mut |path, metadata| {
-            add_entry(
-                &mut pieces,
-                path.strip_prefix(&top).unwrap_or(path),
-                path,
-                metadata,
-            );
-        })?;
+        add_below(&mut pieces, &top, &mut folders)?;
+    }
+    for path in &host.extra {
+        pieces.add(b"extra");
+        pieces.add(path.named.as_os_str().as_bytes());
+        pieces.add(path.real.as_os_str().as_bytes());
+        add_below(&mut pieces, &path.real, &mut folders)?;
     }
     pieces.add(b"end");
     Ok((pieces.0.finalize().into(), folders))
@@ -66,11 +65,7 @@ fn tops(host: &Host, is_without_packages: bool) -> Vec<PathBuf> {
     } else {
         "usr/local"
     };
-    [usual, "opt"]
-        .iter()
-        .map(|path| host.at(path))
-        .chain(host.extra.iter().cloned())
-        .collect()
+    [usual, "opt"].iter().map(|path| host.at(path)).collect()
 }
 
 /// The fields that name the release; the others are for people.
@@ -92,6 +87,13 @@ fn release(host: &Host) -> Result<Vec<u8>, HostError> {
         .lines()
         .filter(|line| wanted.iter().any(|field| line.starts_with(field)));
     Ok(lines.collect::<Vec<_>>().join("\n").into_bytes())
+}
+
+fn add_below(pieces: &mut Pieces, top: &Path, folders: &mut Vec<Folder>) -> Result<(), HostError> {
+    walk::visit(top, folders, &mut |path, metadata| {
+        let name = path.strip_prefix(top).unwrap_or(path);
+        add_entry(pieces, name, path, metadata);
+    })
 }
 
 /// A folder is known by its entries: its own time and size move without a change, as when a temporary file comes and

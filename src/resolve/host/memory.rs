@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::walk::{self, Folder};
-use super::{Host, Seen, packages};
+use super::{Host, HostPath, Seen, packages};
 
 /// What changes in place, such as a compiler overwritten by its next version, moves no folder's time.
 const TRUSTED: Duration = Duration::from_mins(1);
@@ -20,7 +20,7 @@ const TRUSTED: Duration = Duration::from_mins(1);
 const TICK: Duration = Duration::from_millis(20);
 
 /// Of the file below.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,11 +28,12 @@ struct Memory {
     version: u32,
     /// When the walk began.
     walked: SystemTime,
-    extra: Vec<PathBuf>,
+    extra: Vec<HostPath>,
     stamps: Stamps,
     folders: Vec<Folder>,
     fingerprint: String,
     hidden: BTreeSet<PathBuf>,
+    path: Vec<String>,
 }
 
 /// When a look began, and the state of what it depends on.
@@ -86,6 +87,7 @@ pub(super) fn recall(host: &Host) -> Option<Seen> {
     is_current.then_some(Seen {
         fingerprint,
         hidden: memory.hidden,
+        path: memory.path,
     })
 }
 
@@ -109,6 +111,7 @@ pub(super) fn remember(host: &Host, start: Start, folders: Vec<Folder>, seen: &S
         folders,
         fingerprint: hex::encode(seen.fingerprint),
         hidden: seen.hidden.clone(),
+        path: seen.path.clone(),
     };
     if let Ok(text) = serde_json::to_vec(&memory) {
         drop(write(&host.memory, &text));

@@ -62,7 +62,7 @@ fn system_folder(root: &Path, name: &str) -> Mounted<()> {
 }
 
 /// Shows a folder of the machine without what else is mounted in it.
-fn show(here: &Path, there: &Path) -> io::Result<()> {
+pub(super) fn show(here: &Path, there: &Path) -> io::Result<()> {
     match mount_bind(here, there) {
         Ok(()) => return Ok(()),
         Err(rustix::io::Errno::INVAL) => {}

@@ -1,0 +1,86 @@
+//! What is told of a statement that is not as it should be, and the forms it should have.
+
+use atelier_lang::code as lang;
+use atelier_lang::diag::Diagnostic;
+use atelier_lang::span::{Span, Spanned};
+use atelier_lang::spelling::visible;
+use atelier_lang::suggest::nearest;
+use atelier_lang::tree::Node;
+
+use super::code;
+
+/// Each statement of this version and how it is written.
+const FORMS: [(&str, &str); 4] = [
+    ("alias", "alias NAME \"IMAGE\""),
+    ("backend", "backend local"),
+    ("host", "host { path \"~/DIR\" \"/DIR\"; }"),
+    ("store", "store \"~/DIR\""),
+];
+
+/// What a later version has, and what to do until then.
+const LATER: [(&str, &str); 3] = [
+    (
+        "git",
+        "delete it: a token is given with --secret and `repo … auth=NAME`, a private CA with GIT_SSL_CAINFO",
+    ),
+    (
+        "registry",
+        "delete it: images come from an OCI layout, made by skopeo copy docker://IMAGE oci:./image",
+    ),
+    (
+        "kubernetes",
+        "delete it: this version bakes on this machine, which is `backend local`",
+    ),
+];
+
+pub(super) fn form(name: &str) -> &'static str {
+    // What stands in the block of `host` is written there.
+    let name = if name == "path" { "host" } else { name };
+    let row = FORMS.iter().find(|(known, _)| *known == name);
+    row.map_or("", |(_, form)| form)
+}
+
+pub(super) fn later(name: &str) -> Option<&'static str> {
+    let row = LATER.iter().find(|(known, _)| *known == name);
+    row.map(|(_, help)| *help)
+}
+
+pub(super) fn wrong_arguments(node: &Node, span: Span, label: &str) -> Diagnostic {
+    let name = &node.name.value;
+    let message = format!("`{name}` takes something else");
+    Diagnostic::error(lang::WRONG_ARGUMENTS, span, message, label)
+        .help(format!("written: {}", form(name)))
+}
+
+pub(super) fn twice(span: Span, what: &str, first: Span) -> Diagnostic {
+    let message = format!("`{}` twice", visible(what));
+    Diagnostic::error(lang::DUPLICATE_PROPERTY, span, message, "again")
+        .and(first, "first here")
+        .help("delete one")
+}
+
+pub(super) fn misplaced(node: &Node, help: &str) -> Diagnostic {
+    let message = format!(
+        "`{}` cannot stand in a project's configuration",
+        node.name.value
+    );
+    let label = "it is about one machine";
+    Diagnostic::error(code::MISPLACED, node.name.span, message, label).help(help)
+}
+
+pub(super) fn not_yet(span: Span, what: &str, help: &str) -> Diagnostic {
+    let message = format!("`{what}` is not in this version");
+    Diagnostic::error(lang::NOT_YET, span, message, "not yet available").help(help)
+}
+
+pub(super) fn unknown(name: &Spanned<String>) -> Diagnostic {
+    let message = format!("no setting `{}`", visible(name));
+    let fault = Diagnostic::error(lang::UNKNOWN_STATEMENT, name.span, message, "unknown");
+    let names = FORMS.map(|(name, _)| name);
+    match nearest(name, names) {
+        Some(near) => fault
+            .help(format!("did you mean `{near}`?"))
+            .fix(name.span, near),
+        None => fault.help(format!("here can stand: {}", names.join(", "))),
+    }
+}
