@@ -9,7 +9,7 @@ use walkdir::WalkDir;
 use crate::project::Project;
 
 /// Fresh for each run of the tests; what one example downloads, another need not.
-fn store() -> PathBuf {
+pub(crate) fn store() -> PathBuf {
     static STORE: OnceLock<PathBuf> = OnceLock::new();
     let make = || {
         let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples-store");

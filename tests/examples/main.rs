@@ -6,6 +6,7 @@ mod chain;
 mod example;
 mod keys;
 mod projects;
+mod rust;
 
 #[path = "../support/project.rs"]
 mod project;

@@ -173,8 +173,12 @@ pub(crate) struct Running<'a> {
 }
 
 impl Running<'_> {
-    pub(crate) fn wait(mut self) -> Ran {
-        let status = self.end();
+    pub(crate) fn wait(self) -> Ran {
+        self.wait_for(PATIENCE)
+    }
+
+    pub(crate) fn wait_for(mut self, patience: Duration) -> Ran {
+        let status = self.end(patience);
         let stdout = self.stdout.take().unwrap().join().unwrap();
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             writeln!(self.stderr, "{line}").unwrap();
@@ -192,12 +196,12 @@ impl Running<'_> {
         }
     }
 
-    fn end(&mut self) -> ExitStatus {
+    fn end(&mut self, patience: Duration) -> ExitStatus {
         let began = Instant::now();
         loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => return status,
-                None if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+                None if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(10)),
                 None => {
                     self.child.kill().unwrap();
                     panic!(
