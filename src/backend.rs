@@ -181,6 +181,7 @@ pub struct SandboxRequest {
     pub key: ContentKey,
     pub image: PinnedImage,
     pub environment: Environment,
+    pub resources: Resources,
 }
 
 /// Names a running sandbox of a backend.
@@ -278,6 +279,8 @@ fn paths(count: usize) -> String {
 pub enum StepEnding {
     Failed(Ending),
     TimedOut(Duration),
+    /// It was killed, or failed after a process of it was: its memory was used up. The limit, in bytes.
+    OutOfMemory(u64),
 }
 
 impl std::fmt::Display for StepEnding {
@@ -286,7 +289,22 @@ impl std::fmt::Display for StepEnding {
             Self::Failed(Ending::Exited(code)) => write!(f, "failed with exit status {code}"),
             Self::Failed(Ending::Signalled(signal)) => write!(f, "was ended by signal {signal}"),
             Self::TimedOut(limit) => write!(f, "ran into its time limit of {} s", limit.as_secs()),
+            Self::OutOfMemory(limit) => {
+                write!(f, "ran out of memory: its limit is {}", size(*limit))
+            }
         }
+    }
+}
+
+/// A size as a file has it: in the largest unit of which it is a whole number.
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let whole = UNITS
+        .into_iter()
+        .find(|(unit, _)| bytes.is_multiple_of(*unit));
+    match whole {
+        Some((unit, name)) => format!("{} {name}", bytes / unit),
+        None => format!("{bytes} B"),
     }
 }
 

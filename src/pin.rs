@@ -332,6 +332,7 @@ impl PinnedNode<'_> {
             key: self.key,
             image: self.image.clone(),
             environment: self.environment(secrets, extra),
+            resources: self.node.resources.clone(),
         }
     }
 

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -23,19 +23,44 @@ pub(crate) enum Fork {
 
 /// Forks. Only for a process with one thread: the child may then go on as if nothing had happened.
 pub(crate) fn fork() -> io::Result<Fork> {
-    clone(0)
+    clone(0, None)
 }
 
-/// Forks; the child is the first process of new PID, mount, IPC and UTS namespaces.
-pub(crate) fn fork_into_namespaces() -> io::Result<Fork> {
-    clone(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)
+/// Forks; the child is the first process of new PID, mount, IPC and UTS namespaces, and born in the control group of
+/// version 2 whose folder is given.
+pub(crate) fn fork_into_namespaces(group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+    let namespaces =
+        libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    clone(namespaces, group)
 }
 
-fn clone(flags: libc::c_int) -> io::Result<Fork> {
+fn clone(flags: libc::c_int, group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     debug_assert!(single_threaded(), "a fork with other threads running");
-    // SAFETY: without CLONE_VM, and with null for every pointer, clone(2) is fork(2); no other thread exists whose
-    // locks the child could inherit. The order of the null arguments differs by architecture and does not matter.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
+    let pid = match group {
+        None => {
+            // SAFETY: without CLONE_VM, and with null for every pointer, clone(2) is fork(2); no other thread exists
+            // whose locks the child could inherit. The order of the null arguments differs by architecture and does not
+            // matter.
+            unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) }
+        }
+        Some(group) => {
+            // The fields of `clone_args`, all of 64 bits: flags, pidfd, child_tid, parent_tid, exit_signal, stack,
+            // stack_size, tls, set_tid, set_tid_size, cgroup.
+            const INTO_CGROUP: u64 = 0x2_0000_0000;
+            let mut arguments = [0_u64; 11];
+            arguments[0] = u64::from(flags.cast_unsigned()) | INTO_CGROUP;
+            arguments[4] = u64::from(libc::SIGCHLD.cast_unsigned());
+            arguments[10] = u64::from(group.as_raw_fd().cast_unsigned());
+            // SAFETY: as above; the kernel reads as many bytes as it is told.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_clone3,
+                    arguments.as_ptr(),
+                    size_of_val(&arguments),
+                )
+            }
+        }
+    };
     match i32::try_from(pid).ok().and_then(Pid::from_raw) {
         Some(pid) => Ok(Fork::Parent(pid)),
         None if pid == 0 => Ok(Fork::Child),

@@ -7,7 +7,9 @@ use std::fs;
 use atelier_lang::code;
 
 /// The codes of the command line itself; the language's are in its own table.
-const COMMAND_LINE: [u16; 10] = [501, 700, 701, 702, 703, 704, 705, 706, 707, 801];
+const COMMAND_LINE: [u16; 13] = [
+    501, 700, 701, 702, 703, 704, 705, 706, 707, 708, 709, 710, 801,
+];
 
 /// Those that only a configuration has.
 const CONFIGURATION: [u16; 2] = [802, 803];

@@ -4,7 +4,7 @@
 //! Runs as root, or as any user, in a user namespace. Everything that is started is started from the main thread, since what watches over its parent's life
 //! watches the thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,6 +31,7 @@ mod image;
 mod init;
 pub mod launcher;
 mod lease;
+mod limits;
 mod log;
 mod mounts;
 mod nonce;
@@ -45,11 +46,18 @@ mod userns;
 mod way;
 mod work;
 
+use limits::ControlGroups;
+use session::Session;
 use store::{Layer, Store, failed};
 
 pub struct Local {
     store: Store,
     git: Git,
+    groups: ControlGroups,
+    /// What callers are to know of sandboxes, and is no failure.
+    notices: RefCell<Vec<String>>,
+    /// That something is not limited is said once.
+    said: Cell<bool>,
     /// What this value has booted; a session is taken out while it runs a command.
     sandboxes: RefCell<BTreeMap<SandboxId, boot::Running>>,
 }
@@ -66,8 +74,22 @@ impl Local {
         Ok(Self {
             store,
             git,
+            groups: ControlGroups::default(),
+            notices: RefCell::default(),
+            said: Cell::new(false),
             sandboxes: RefCell::default(),
         })
+    }
+
+    /// What there is to know of sandboxes that were booted, and was not taken yet.
+    pub fn notices(&self) -> Vec<String> {
+        self.notices.take()
+    }
+
+    /// What of a new sandbox's limits is not enforced, the first time that this is asked.
+    fn unlimited(&self, session: &Session) -> Option<String> {
+        let text = session.group.not_enforced()?;
+        (!self.said.replace(true)).then_some(text)
     }
 
     /// The layers of a parent, lowest first.
@@ -162,7 +184,11 @@ impl Backend for Local {
             running: Some(running),
         };
         match &mut lent.running {
-            Some(running) => Box::pin(running.exec(command)).await,
+            Some(running) => {
+                let ending = Box::pin(running.exec(command)).await;
+                self.notices.borrow_mut().extend(running.limited());
+                ending
+            }
             None => Err(boot::not_running(sandbox)),
         }
     }
@@ -185,6 +211,7 @@ impl Backend for Local {
             .sweep()
             .map_err(|error| failed("sweep the store", &error))?;
         self.store.reap();
+        self.groups.sweep();
         Ok(swept)
     }
 }

@@ -145,6 +145,17 @@ fn of_bake(error: &BakeError) -> Message {
             let help = format!("raise it with `timeout=`; the whole log: {}", log.display());
             (Code(705), exit::STEP_FAILED, Some(help))
         }
+        BakeError::Step {
+            ending: StepEnding::OutOfMemory(_),
+            log,
+            ..
+        } => {
+            let help = format!(
+                "raise it with `resources memory=`; the whole log: {}",
+                log.display()
+            );
+            (Code(708), exit::STEP_FAILED, Some(help))
+        }
         BakeError::Step { log, .. } => (
             Code(704),
             exit::STEP_FAILED,

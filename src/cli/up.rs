@@ -10,6 +10,7 @@ use super::build::{Given, Planned, prepare};
 use super::failure::Failure;
 use super::interrupt::Interrupts;
 use super::project::{self, Project, Words};
+use super::ui;
 use crate::backend::{Backend, Exec, Stdio};
 use crate::plan::Action;
 use crate::realise::Options;
@@ -51,6 +52,11 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
         sandbox = planned.backend.boot(&request) => sandbox?,
         () = interrupts.next() => return Err(Failure::interrupted()),
     };
+    planned
+        .backend
+        .notices()
+        .iter()
+        .for_each(|text| ui::notice(text));
     let exec = Exec {
         command: args.command,
         folder: String::new(),
@@ -59,6 +65,11 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     };
     let ending = run(&planned, &sandbox, &exec, &mut interrupts).await;
     planned.backend.destroy(&sandbox).await?;
+    planned
+        .backend
+        .notices()
+        .iter()
+        .for_each(|text| ui::notice(text));
     // Those that were killed left theirs; what that costs is nobody's failure.
     planned.backend.sweep().await.ok();
     ending

@@ -63,6 +63,24 @@ fn a_step_that_is_killed() {
     bakes_without(&project, "kill -KILL $$", "true");
 }
 
+/// Only root is sure to have control groups here.
+#[test]
+fn a_step_that_runs_out_of_memory() {
+    let hog = "head -c 1G /dev/zero | tail -c 1G | wc -c";
+    let project = Project::new(&format!(
+        "from dev-base\nresources memory=\"64MiB\"\nrun \"{hog}\""
+    ));
+    let ran = project.run(&["build"]).expect(1);
+    for shown in [
+        "A0708",
+        "default: step 1 ran out of memory: its limit is 64 MiB",
+        "help: raise it with `resources memory=`; the whole log: [log]",
+    ] {
+        assert!(ran.stderr.contains(shown), "{}", ran.stderr);
+    }
+    bakes_without(&project, "1G", "1M");
+}
+
 #[test]
 fn a_step_that_runs_into_its_time_limit() {
     let marker = marker();

@@ -1,7 +1,7 @@
 //! The backends under test, and short words for what the laws do with them.
 
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio as Pipe};
+use std::process::{Child, Command, ExitCode, Stdio as Pipe};
 use std::time::Duration;
 
 use atelier::backend::local::Local;
@@ -14,7 +14,7 @@ use atelier::event::{Events, Kind, Sink, channel};
 use atelier::node::ContentKey;
 use tempfile::TempDir;
 
-use crate::processes::{is_running, wait_until};
+use crate::processes::{find, is_running, wait_until};
 use crate::requests::request;
 
 /// The hidden argument with which this program bakes until it is killed.
@@ -110,6 +110,25 @@ impl OnDisk {
         self.root().join(self.layers_of(key).pop().unwrap())
     }
 
+    /// A process of its own with a bake in it, the bake's step, and the word that is in the command lines of both.
+    pub(crate) fn bake_for_ever(&self) -> (Child, u32, String) {
+        let marker = crate::processes::marker();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .arg(CRASH)
+            .arg(self.root())
+            .arg(&marker)
+            .stderr(Pipe::null())
+            .spawn()
+            .unwrap();
+        // The step's own command line, and not only the one of its caller.
+        let mut step = None;
+        wait_until("the step to run", || {
+            step = find(&format!("sleep\0{marker}"));
+            step.is_some()
+        });
+        (child, step.unwrap(), marker)
+    }
+
     fn layers(&self) -> Vec<String> {
         let records = names(&self.root().join("s"));
         records
@@ -137,23 +156,10 @@ impl House for OnDisk {
     }
 
     async fn crash(&self) {
-        let marker = crate::processes::marker();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .arg(CRASH)
-            .arg(self.root())
-            .arg(&marker)
-            .stderr(Pipe::null())
-            .spawn()
-            .unwrap();
-        // The step's own command line, and not only the one of its caller.
-        wait_until("the step to run", || {
-            is_running(&format!("sleep\0{marker}"))
-        });
+        let (mut child, _, marker) = self.bake_for_ever();
         child.kill().unwrap();
         child.wait().unwrap();
-        wait_until("the sandbox to end with its caller", || {
-            !is_running(&marker)
-        });
+        wait_gone(&marker);
     }
 
     fn litter(&self) -> Vec<String> {
@@ -169,6 +175,10 @@ impl House for OnDisk {
             .chain(scratch)
             .collect()
     }
+}
+
+pub(crate) fn wait_gone(marker: &str) {
+    wait_until("the sandbox to end with its caller", || !is_running(marker));
 }
 
 /// What this program does with [`CRASH`].
@@ -297,6 +307,7 @@ pub(crate) fn sandbox_request(request: &BakeRequest) -> SandboxRequest {
         key: request.key,
         image: request.image.clone(),
         environment: Environment::default(),
+        resources: request.resources.clone(),
     }
 }
 

@@ -16,6 +16,7 @@ mod exactness;
 mod gate;
 mod house;
 mod keeping;
+mod limits;
 mod sharing;
 
 #[path = "../support/processes.rs"]
@@ -41,7 +42,8 @@ macro_rules! laws {
     };
 }
 
-macro_rules! local {
+/// On the embedded one, in whatever way this user has.
+macro_rules! own {
     ($($topic:ident: $($law:ident)*;)*) => {
         [$($(
             trial(concat!("local::", stringify!($law)), async || {
@@ -49,6 +51,13 @@ macro_rules! local {
             }),
         )*)*]
         .into_iter()
+    };
+}
+
+/// On the embedded one, in every way.
+macro_rules! local {
+    ($($topic:ident: $($law:ident)*;)*) => {
+        own! { $($topic: $($law)*;)* }
         .chain(as_user(User::Range, "range", &[$($(stringify!($law),)*)*]))
         .chain(as_user(User::Alone, "alone", &[$($(stringify!($law),)*)*]))
     };
@@ -104,7 +113,13 @@ fn main() -> ExitCode {
             a_sweep_removes_what_a_crash_left;
     }
     .collect();
-    trials.extend(local! {
+    trials.extend(local_laws());
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What only real files, processes and limits can show.
+fn local_laws() -> impl Iterator<Item = Trial> {
+    let laws = local! {
         exactness:
             a_snapshot_restores_exactly
             what_a_step_leaves_running_is_ended
@@ -115,8 +130,21 @@ fn main() -> ExitCode {
             temporary_files_are_not_outside
             a_damaged_snapshot_is_found_and_taken_out
             a_long_chain_is_kept_shallow;
-    });
-    libtest_mimic::run(&arguments, trials).exit_code()
+        limits:
+            what_is_not_limited_is_said_once;
+    };
+    // Who is not root can be lent control groups, and the users of these tests are not.
+    laws.chain(own! {
+        limits:
+            a_memory_hog_is_ended_and_named
+            a_step_is_blamed_for_its_own_memory_alone
+            a_hog_in_a_sandbox_is_ended_and_named
+            the_number_of_processes_is_limited
+            a_fork_bomb_is_contained
+            processors_are_limited
+            a_crash_leaves_no_control_group
+            a_sandbox_leaves_no_control_group;
+    })
 }
 
 /// The embedded backend's laws, each in a process of its own that belongs to `user`.

@@ -14,14 +14,20 @@ pub(crate) fn marker() -> String {
 
 /// Whether a process but this one has `word` in its command line.
 pub(crate) fn is_running(word: &str) -> bool {
+    find(word).is_some()
+}
+
+/// The id of a process but this one that has `word` in its command line.
+pub(crate) fn find(word: &str) -> Option<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let own = std::process::id().to_string();
     entries
         .filter(|entry| entry.file_name().to_str() != Some(&own))
-        .any(|entry| {
+        .find(|entry| {
             let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&words).contains(word)
         })
+        .and_then(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Waits until `done`, and fails if that takes absurdly long.

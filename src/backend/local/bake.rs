@@ -8,6 +8,7 @@ use atelier_lang::graph::{Shell, User};
 use super::environment;
 use super::image::{self, Image};
 use super::lease::Lease;
+use super::limits::{Ended, Limits};
 use super::log::Log;
 use super::protocol::{
     Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind, Workspace,
@@ -17,8 +18,8 @@ use super::store::{self, Layer, Scratch, failed};
 use super::way::Way;
 use super::{Local, checkout, flatten, gate, nonce};
 use crate::backend::{
-    BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Presence,
-    Snapshot, Step, StepEnding,
+    BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Presence, Snapshot,
+    Step, StepEnding,
 };
 use crate::event::Sink;
 
@@ -127,7 +128,12 @@ impl Bake<'_> {
         }
         checkout::fetch(&self.local.git, checkouts, &self.scratch, self.limit).await?;
         let layout = self.layout(root.clone())?;
-        let session = self.session.insert(Session::start(&layout).await?);
+        let limits = Limits::from(&self.request.resources);
+        let session = Session::start(layout, &self.local.groups, &limits).await?;
+        if let Some(text) = self.local.unlimited(&session) {
+            self.log.notice(&text);
+        }
+        let session = self.session.insert(session);
         if let Workspace::Copied { copied, cloned } = session.workspace() {
             // A copy needs nothing below it.
             self.layers.clear();
@@ -164,6 +170,7 @@ impl Bake<'_> {
                 .collect(),
             caches,
             hostname: "atelier".to_owned(),
+            groups: Vec::new(),
         })
     }
 
@@ -193,9 +200,8 @@ impl Bake<'_> {
         let mut tries = 0;
         loop {
             let ending = match self.attempt(step, image).await? {
-                None => StepEnding::TimedOut(step.timeout),
-                Some(ending) if ending.success() => return Ok(()),
-                Some(ending) => StepEnding::Failed(ending),
+                StepEnding::Failed(ending) if ending.success() => return Ok(()),
+                ending => ending,
             };
             if self.local.store.is_full() {
                 let message = format!(
@@ -224,21 +230,34 @@ impl Bake<'_> {
         }
     }
 
-    /// One try; `None` if the step ran into its time limit. Afterwards nothing of it is running.
-    async fn attempt(&mut self, step: &Step, image: &Image) -> Result<Option<Ending>, BakeError> {
+    /// One try. Afterwards nothing of it is running.
+    async fn attempt(&mut self, step: &Step, image: &Image) -> Result<StepEnding, BakeError> {
         let process = self.process(step, image);
         let log = &mut self.log;
         let session = self.session.as_mut().ok_or_else(no_session)?;
         let run = session.run(process, async |bytes| log.output(bytes).await);
         let ending = tokio::time::timeout(step.timeout, run).await;
         log.flush();
-        match ending {
-            Ok(ending) => Ok(Some(ending?)),
+        let ending = match ending {
+            Ok(ending) => StepEnding::Failed(ending?),
             Err(_) => {
                 session.kill().await?;
-                Ok(None)
+                StepEnding::TimedOut(step.timeout)
             }
+        };
+        let limits = *session.group.limits();
+        let Ended { killed, refused } = session.group.ended();
+        if refused > 0 {
+            let text = format!("its limit of {} processes was reached", limits.processes);
+            log.notice(&text);
         }
+        Ok(match ending {
+            // Whoever started what was killed makes a failure of its own of it.
+            StepEnding::Failed(ending) if killed > 0 && !ending.success() => {
+                StepEnding::OutOfMemory(limits.memory)
+            }
+            ending => ending,
+        })
     }
 
     fn process(&self, step: &Step, image: &Image) -> Process {

@@ -6,12 +6,13 @@ use std::io::IsTerminal;
 use atelier_lang::graph::User;
 
 use super::environment;
+use super::limits::{Ended, Limits};
 use super::protocol::{Action, Layout, Process, Root, StdioKind};
 use super::session::Session;
 use super::store::{self, Layer, Scratch};
 use super::{Local, attach, image};
 use crate::backend::{
-    BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio,
+    BackendError, Class, Ending, Environment, Exec, SandboxId, SandboxRequest, Stdio, StepEnding,
 };
 use crate::event::Kind;
 use crate::node::ContentKey;
@@ -38,8 +39,11 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
             .collect(),
         caches: Vec::new(),
         hostname: "atelier".to_owned(),
+        groups: Vec::new(),
     };
-    let session = Session::start(&layout).await?;
+    let limits = Limits::from(&request.resources);
+    let session = Session::start(layout, &local.groups, &limits).await?;
+    local.notices.borrow_mut().extend(local.unlimited(&session));
     let environment = request.environment.clone();
     Ok(Running {
         session,
@@ -105,6 +109,22 @@ impl Running {
                 ending
             }
         }
+    }
+
+    /// What its limits have done since the last time.
+    pub(super) fn limited(&mut self) -> Vec<String> {
+        let Ended { killed, refused } = self.session.group.ended();
+        let limits = self.session.group.limits();
+        let memory = StepEnding::OutOfMemory(limits.memory);
+        let memory = format!("the sandbox {memory}, which `resources memory=` raises");
+        let processes = format!(
+            "the sandbox reached its limit of {} processes",
+            limits.processes
+        );
+        let said = [(killed, memory), (refused, processes)].into_iter();
+        said.filter(|(count, _)| *count > 0)
+            .map(|(_, text)| text)
+            .collect()
     }
 
     /// Ends the sandbox and forgets its writes.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use atelier_lang::graph::User;
 
+use super::limits::Limits;
 use super::protocol::{Action, Layout, Process, Root, RootLayers, StdioKind};
 use super::session::Session;
 use super::store::Scratch;
@@ -71,6 +72,7 @@ pub async fn examine(local: &Local) -> Vec<Check> {
                 Finding::Good,
                 "namespaces and overlays work",
             ));
+            checks.push(limits(&session));
             checks.push(run(&mut session, User::Dev, "step").await);
             if !matches!(local.store.way(), Way::Alone { .. }) {
                 checks.push(run(&mut session, User::Root, "root step").await);
@@ -144,6 +146,20 @@ async fn git(local: &Local) -> Check {
     }
 }
 
+/// Any will do.
+const LIMITS: Limits = Limits {
+    cpus: 1,
+    memory: 1 << 30,
+    processes: 100,
+};
+
+fn limits(session: &Session) -> Check {
+    match session.group.not_enforced() {
+        None => Check::new("limits", Finding::Good, "`resources` is enforced"),
+        Some(detail) => Check::new("limits", Finding::Limited, detail),
+    }
+}
+
 async fn start(local: &Local) -> Result<(Session, Scratch), BackendError> {
     let scratch = local.store.scratch(&[])?;
     let layout = Layout {
@@ -157,8 +173,10 @@ async fn start(local: &Local) -> Result<(Session, Scratch), BackendError> {
         workspace: Vec::new(),
         caches: Vec::new(),
         hostname: "atelier".to_owned(),
+        groups: Vec::new(),
     };
-    Ok((Session::start(&layout).await?, scratch))
+    let session = Session::start(layout, &local.groups, &LIMITS).await?;
+    Ok((session, scratch))
 }
 
 async fn run(session: &mut Session, user: User, name: &'static str) -> Check {

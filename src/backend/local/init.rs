@@ -48,6 +48,7 @@ enum Report {
 
 /// Never returns: this is the child of a fork.
 pub(super) fn main(
+    joined: Result<(), Refusal>,
     root: &Path,
     layout: &Layout,
     process: &Process,
@@ -58,7 +59,7 @@ pub(super) fn main(
     if !watch_launcher(&report) {
         sys::exit_now(1);
     }
-    let result = live(root, layout, process, output, terminal);
+    let result = joined.and_then(|()| live(root, layout, process, output, terminal));
     let message = match result {
         Ok(ending) => Report::Ended(ending),
         Err(refusal) => Report::Refused(refusal),

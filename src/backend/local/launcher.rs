@@ -16,6 +16,7 @@ use rustix::process::{
 };
 
 use super::init;
+use super::limits::{Joined, Membership};
 use super::mounts::Mounts;
 use super::protocol::{
     self, HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
@@ -67,9 +68,13 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
     let Some(layout) = receive::<Layout>(&mut socket)? else {
         return Ok(());
     };
-    if let Err(refusal) = userns::enter(layout.way) {
-        return send(&mut socket, Reply::Refused(refusal));
-    }
+    // As the caller, whose groups they are.
+    let groups = Membership::open(&layout.groups)
+        .and_then(|groups| userns::enter(layout.way).map(|()| groups));
+    let groups = match groups {
+        Ok(groups) => groups,
+        Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
+    };
     if !watch(parent)? {
         return Ok(());
     }
@@ -80,7 +85,7 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
     send(&mut socket, Reply::Ready(mounts.workspace()))?;
     while let Some(request) = receive::<Request>(&mut socket)? {
         let reply = match request {
-            Request::Run(process) => match run(&mut socket, &mut mounts, &process) {
+            Request::Run(process) => match run(&mut socket, &mut mounts, &groups, &process) {
                 Ok(Some(ending)) => Reply::Ended(ending),
                 Ok(None) => return Ok(()),
                 Err(refusal) => Reply::Refused(refusal),
@@ -98,6 +103,7 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
 fn run(
     socket: &mut UnixStream,
     mounts: &mut Mounts,
+    groups: &Membership,
     process: &Process,
 ) -> Result<Option<Ending>, Refusal> {
     let root = mounts.root(process.root)?;
@@ -112,14 +118,15 @@ fn run(
         StdioKind::Inherit | StdioKind::Terminal(_) => (None, None),
     };
     let (report, child_report) = io::pipe().map_err(|error| Refusal::new("make a pipe", error))?;
-    let forked = sys::fork_into_namespaces();
+    let forked = groups.fork();
     let pid = match forked.map_err(|error| Refusal::new("create namespaces", error))? {
-        sys::Fork::Parent(pid) => pid,
-        sys::Fork::Child => {
+        Joined::Parent(pid) => pid,
+        Joined::Child(joined) => {
             let terminal = terminal.as_mut().and_then(Terminal::take_inner_side);
             // The launcher alone reads it: that tells whether it is still there.
             drop(report);
             init::main(
+                joined,
                 &root,
                 mounts.layout(),
                 process,

@@ -30,6 +30,21 @@ pub(super) struct Layout {
     /// Kept folders, by where they are mounted: relative to /home/dev, or absolute.
     pub caches: Vec<CacheMount>,
     pub hostname: String,
+    /// Control groups that limit what runs in it.
+    pub groups: Vec<GroupFolder>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GroupFolder {
+    pub version: Version,
+    pub path: PathBuf,
+}
+
+/// Of control groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Version {
+    One,
+    Two,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

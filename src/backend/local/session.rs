@@ -12,6 +12,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
 use super::launcher;
+use super::limits::{ControlGroups, Group, Limits};
 use super::protocol::{
     HEAD, Layout, Process, Refusal, Reply, Request, Workspace, Written, body_length, decode_reply,
     encode_request,
@@ -21,13 +22,16 @@ use crate::backend::{BackendError, Class, Ending};
 /// A launcher with its file systems mounted. Dropped, it dies, and the sandbox with it.
 pub(super) struct Session {
     launcher: Child,
+    /// What limits it; removed when the launcher is gone.
+    pub(super) group: Group,
     pub(super) requests: Requests,
     pub(super) replies: Replies,
     workspace: Workspace,
 }
 
-/// How long a launcher may take to end what it runs.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// How long a launcher may take to end what it runs: as many processes as the limits allow, on a machine that they have
+/// kept busy.
+const FAREWELL: Duration = Duration::from_secs(20);
 
 pub(super) struct Requests(OwnedWriteHalf);
 
@@ -41,10 +45,17 @@ impl Session {
     /// Starts a launcher and waits until the sandbox is mounted.
     ///
     /// Called on the main thread: the launcher dies with the thread that started it.
-    pub(super) async fn start(layout: &Layout) -> Result<Self, BackendError> {
+    pub(super) async fn start(
+        mut layout: Layout,
+        groups: &ControlGroups,
+        limits: &Limits,
+    ) -> Result<Self, BackendError> {
         let (ours, theirs) = StdStream::pair().map_err(|error| broken("make a socket", error))?;
         let launcher =
             spawn(&theirs.into()).map_err(|error| broken("start the launcher", error))?;
+        // While it starts.
+        let group = groups.group(limits);
+        layout.groups = group.folders();
         ours.set_nonblocking(true)
             .map_err(|error| broken("use a socket", error))?;
         let ours = UnixStream::from_std(ours).map_err(|error| broken("use a socket", error))?;
@@ -55,11 +66,12 @@ impl Session {
         };
         let mut session = Self {
             launcher,
+            group,
             requests: Requests(requests),
             replies,
             workspace: Workspace::Overlaid,
         };
-        session.requests.send(layout).await?;
+        session.requests.send(&layout).await?;
         match session.replies.receive().await? {
             Reply::Ready(workspace) => {
                 session.workspace = workspace;
