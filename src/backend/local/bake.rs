@@ -81,6 +81,7 @@ pub(super) async fn bake(
         Ok(verified) => bake.publish(verified).await,
         Err(error) => Err(error),
     };
+    let published = published.map_err(|error| bake.for_lack_of_room(error));
     if let Err(error) = &published {
         bake.log.notice(&error.to_string());
     }
@@ -204,14 +205,8 @@ impl Bake<'_> {
                 ending => ending,
             };
             if self.local.store.is_full() {
-                let message = format!(
-                    "step {} {ending}, and the disk of the store is full",
-                    index + 1
-                );
-                let help = "free some room, or place the store elsewhere with --store DIR";
-                return Err(BackendError::new(Class::Full, message)
-                    .with_help(help)
-                    .into());
+                let message = format!("step {} {ending}", index + 1);
+                return Err(full(&message).into());
             }
             tries += 1;
             if tries > step.retry {
@@ -326,6 +321,23 @@ impl Bake<'_> {
         Ok(record.snapshot)
     }
 
+    /// Git and others say of a full disk only that they could not write. What they wrote is still there.
+    fn for_lack_of_room(&self, error: BakeError) -> BakeError {
+        let told = match &error {
+            BakeError::Backend(error) => error.class == Class::Full,
+            BakeError::Checkout(_) => false,
+            BakeError::Step { .. }
+            | BakeError::Timeout { .. }
+            | BakeError::Outside { .. }
+            | BakeError::SecretInside { .. }
+            | BakeError::Cancelled => true,
+        };
+        if told || !self.local.store.is_full() {
+            return error;
+        }
+        full(&error.to_string()).into()
+    }
+
     fn session(&mut self) -> Result<&mut Session, BakeError> {
         self.session.as_mut().ok_or_else(no_session)
     }
@@ -339,6 +351,12 @@ fn of_copy(copied: u64, cloned: u64) -> String {
         mib(copied),
         mib(cloned)
     )
+}
+
+fn full(what: &str) -> BackendError {
+    let message = format!("{what}, and the disk of the store is full");
+    BackendError::new(Class::Full, message)
+        .with_help("free some room, or place the store elsewhere with --store DIR")
 }
 
 fn no_session() -> BakeError {

@@ -10,9 +10,9 @@ use futures_util::future::try_join_all;
 use super::log::Log;
 use super::protocol::{Action, Process, Root, StdioKind};
 use super::session::Session;
-use super::store::Scratch;
+use super::store::{Scratch, failed};
 use crate::backend::{BackendError, BakeError, Checkout, Class};
-use crate::git::{Fetch, Git};
+use crate::git::{Fetch, Git, GitError, Problem};
 use crate::resolve::PinError;
 
 /// Puts a fetched `.git` in its place and makes every tracked path equal to the commit; what is right already is not
@@ -53,7 +53,7 @@ pub(super) async fn fetch(
     limit: Duration,
 ) -> Result<(), BakeError> {
     std::fs::create_dir(scratch.path("git"))
-        .map_err(|error| super::store::failed("make a folder in the store", &error))?;
+        .map_err(|error| failed("make a folder in the store", &error))?;
     try_join_all(checkouts.iter().enumerate().map(async |(index, checkout)| {
         let into = scratch.path(&format!("git/{index}"));
         let fetch = Fetch {
@@ -67,10 +67,9 @@ pub(super) async fn fetch(
         };
         git.fetch_commit(&fetch, &into)
             .await
-            .map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
+            .map_err(|error| broken(checkout, scratch, &error))?;
         let needs = git.needs(&into, &checkout.commit).await;
-        let needs =
-            needs.map_err(|error| unfetched(checkout, &error.problem.to_string(), error.help()))?;
+        let needs = needs.map_err(|error| broken(checkout, scratch, &error))?;
         if needs.submodules && checkout.submodules {
             let cause = "it has submodules, which this version does not check out";
             return Err(unfetched(
@@ -93,11 +92,25 @@ pub(super) async fn fetch(
     Ok(())
 }
 
-fn unfetched(checkout: &Checkout, cause: &str, help: String) -> BakeError {
-    let input = match checkout.url.as_str() {
+/// What a failed call of git means. What fails in our own folder is no fault of the repository.
+fn broken(checkout: &Checkout, scratch: &Scratch, error: &GitError) -> BakeError {
+    match &error.problem {
+        Problem::Io { path, source } if path.starts_with(scratch.path("git")) => {
+            failed(&format!("fetch {}", input(checkout)), source).into()
+        }
+        problem => unfetched(checkout, &problem.to_string(), error.help()),
+    }
+}
+
+fn input(checkout: &Checkout) -> String {
+    match checkout.url.as_str() {
         "" => checkout.path.clone(),
         url => url.to_owned(),
-    };
+    }
+}
+
+fn unfetched(checkout: &Checkout, cause: &str, help: String) -> BakeError {
+    let input = input(checkout);
     // Git says so in words alone.
     if cause.contains("No space left") {
         let message = format!("cannot fetch {input}: {cause}");
