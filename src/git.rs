@@ -155,9 +155,7 @@ fn write_if_other(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> 
         return Ok(());
     }
     std::fs::create_dir_all(folder)?;
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    std::fs::write(&draft, content)?;
-    std::fs::rename(&draft, path)
+    crate::draft::replace(path, content)
 }
 
 impl Credential {

@@ -9,6 +9,7 @@
 pub mod backend;
 pub mod cli;
 pub mod config;
+mod draft;
 pub mod event;
 pub mod git;
 pub mod key;

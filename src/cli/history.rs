@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::draft;
+
 /// The targets of one file, in a store.
 pub(super) struct History {
     folder: PathBuf,
@@ -45,10 +47,7 @@ impl History {
             target: target.to_owned(),
             ..memory
         };
-        let path = self.path(target);
-        let temporary = path.with_extension(std::process::id().to_string());
-        std::fs::write(&temporary, serde_json::to_vec_pretty(&memory)?)?;
-        std::fs::rename(temporary, path)
+        draft::replace(&self.path(target), &serde_json::to_vec_pretty(&memory)?)
     }
 
     fn path(&self, target: &str) -> PathBuf {

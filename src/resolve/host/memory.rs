@@ -123,7 +123,5 @@ fn write(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    fs::write(&draft, text)?;
-    fs::rename(draft, path)
+    crate::draft::replace(path, text)
 }

@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use super::super::way::Way;
 use super::super::{nonce, protocol, userns};
 use super::Store;
+use crate::draft;
 
 /// The second hidden argument of a process that empties the trash of the store it starts in.
 pub(in super::super) const REAP: &str = "reap";
@@ -23,12 +23,17 @@ impl Store {
         for folder in abandoned {
             self.discard(&folder)?;
         }
+        for draft in self.abandoned_drafts()? {
+            self.discard(&draft)?;
+            swept += 1;
+        }
         let publishing = self.publishing()?;
         if publishing.try_lock().is_ok() {
             let unused = self
                 .unused_layers()?
                 .into_iter()
-                .chain(self.unfinished_records()?);
+                .chain(self.unfinished("s", |ending| ending != Some("json"))?)
+                .chain(self.unfinished("w", |ending| ending.is_some())?);
             for path in unused {
                 self.discard(&path)?;
                 swept += 1;
@@ -48,14 +53,32 @@ impl Store {
         Ok(abandoned)
     }
 
-    /// What a publisher that was killed had begun to write. Only while nobody publishes.
-    fn unfinished_records(&self) -> io::Result<Vec<PathBuf>> {
-        let entries = fs::read_dir(self.root.join("s"))?;
+    /// What is remembered of the machine and of targets is written to drafts first.
+    fn abandoned_drafts(&self) -> io::Result<Vec<PathBuf>> {
+        let mut drafts = Vec::new();
+        for folder in ["", "targets"] {
+            drafts.extend(self.unfinished(folder, |ending| ending == Some(draft::ENDING))?);
+        }
+        drafts.retain(|draft| is_free(draft));
+        Ok(drafts)
+    }
+
+    /// What was being made in one of the store's folders by somebody who is gone; its name's ending tells. For
+    /// records and scratch folders, only while nobody publishes.
+    fn unfinished(
+        &self,
+        folder: &str,
+        is_unfinished: impl Fn(Option<&str>) -> bool,
+    ) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(self.root.join(folder))?;
         let paths = entries
             .map(|entry| Ok(entry?.path()))
             .collect::<io::Result<Vec<PathBuf>>>()?;
-        let finished = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
-        Ok(paths.into_iter().filter(|path| !finished(path)).collect())
+        let ending = |path: &Path| path.extension()?.to_str().map(str::to_owned);
+        Ok(paths
+            .into_iter()
+            .filter(|path| is_unfinished(ending(path).as_deref()))
+            .collect())
     }
 
     /// Layers that no record and no scratch folder names. Only while nobody publishes.
@@ -152,13 +175,18 @@ fn delete(path: &Path, trash: &Path, depth: usize) -> bool {
     fs::remove_dir(path).is_ok() || deleted
 }
 
+/// Whether nobody holds a scratch folder's lock. One that is being made has no lock yet, and another kind of name.
 fn is_abandoned(scratch: &Path) -> bool {
-    let being_made = scratch.extension().is_some();
-    match File::options().write(true).open(scratch.join("lock")) {
-        Ok(lock) if !being_made => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
-        // Its maker holds the lock before it takes the name, which takes no time.
-        _ => fs::metadata(scratch)
-            .and_then(|meta| meta.modified())
-            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age > Duration::from_mins(1))),
+    if scratch.extension().is_some() {
+        return false;
+    }
+    is_free(&scratch.join("lock"))
+}
+
+/// Whether nobody holds the lock on a file; one that is gone was nobody's.
+fn is_free(file: &Path) -> bool {
+    match File::options().write(true).open(file) {
+        Ok(lock) => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
