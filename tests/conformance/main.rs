@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod baking;
 mod booting;
+mod escape;
 mod exactness;
 mod gate;
 mod house;
@@ -124,6 +125,9 @@ fn local_laws() -> impl Iterator<Item = Trial> {
             a_snapshot_restores_exactly
             what_a_step_leaves_running_is_ended
             clones_are_distinct_machines;
+        escape:
+            a_hostile_step_gets_nowhere
+            a_daemon_does_not_outlive_its_step;
         gate:
             a_secret_in_the_workspace_is_not_published
             what_is_written_outside_is_told

@@ -1,0 +1,175 @@
+//! A hostile step: what it tries is in `tests/escape/hostile.c`. Everything is denied or contained; the book has the list.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use atelier::backend::{Backend, Ending, WorkspaceFile};
+
+use crate::house::{House, OnDisk, boot, publish, sh};
+use crate::processes::{is_running, marker, wait_until};
+use crate::requests::request;
+
+/// Those that are told what to go for.
+const TOLD: [&str; 6] = [
+    "read_given",
+    "list_given",
+    "around_by_root",
+    "around_by_cwd",
+    "connect_given",
+    "see_process",
+];
+
+/// Linked statically: a sandbox sees the machine's libraries, but need not.
+fn hostile(folder: &Path) -> PathBuf {
+    let program = folder.join("hostile");
+    // Another user than the one who builds the tests may have no way there.
+    let text = include_str!("../escape/hostile.c");
+    let copy = folder.join("hostile.c");
+    fs::write(&copy, text).unwrap();
+    let status = Command::new("cc")
+        .args(["-static", "-w", "-o"])
+        .arg(&program)
+        .arg(&copy)
+        .status()
+        .unwrap();
+    assert!(status.success(), "hostile.c does not compile");
+    program
+}
+
+/// Runs an attempt in a sandbox and outside of it: what nobody can do there proves nothing.
+struct Attempts<'a> {
+    house: &'a OnDisk,
+    sandbox: atelier::backend::SandboxId,
+}
+
+impl Attempts<'_> {
+    async fn is_denied(&self, attempt: &str, given: &str) -> bool {
+        let command = format!("./hostile {attempt} '{given}'");
+        let (ending, said) = sh(self.house.backend(), &self.sandbox, &command).await;
+        match ending {
+            Ending::Exited(1) => true,
+            Ending::Exited(0) => false,
+            other => panic!("{attempt}: {other:?} {said:?}"),
+        }
+    }
+}
+
+/// behaviours 1.9, 1.10
+pub(crate) async fn a_hostile_step_gets_nowhere(house: &OnDisk) {
+    let home = tempfile::tempdir_in(house.root().parent().unwrap()).unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = hostile(home.path());
+    let mut request = request("hostile", None, &["true"]);
+    request.files.push(WorkspaceFile {
+        path: "hostile".to_owned(),
+        mode: 0o755,
+        content: fs::read(&program).unwrap(),
+    });
+    publish(house.backend(), &request).await;
+    let (sandbox, other) = (
+        boot(house.backend(), &request).await,
+        boot(house.backend(), &request).await,
+    );
+    let attempts = Attempts {
+        house,
+        sandbox: sandbox.clone(),
+    };
+
+    // The caller's files and sockets, readable for everybody outside.
+    let secret = home.path().join("secret");
+    fs::write(&secret, "secret").unwrap();
+    let agent = home.path().join("agent");
+    let _agent = UnixListener::bind(&agent).unwrap();
+    let layer = house.layer_of(request.key).join("d/hostile");
+    for path in [&secret, &layer] {
+        let path = path.to_str().unwrap();
+        let outside = Command::new(&program)
+            .args(["read_given", path])
+            .status()
+            .unwrap();
+        assert_eq!(
+            outside.code(),
+            Some(0),
+            "it must be possible outside: {path}"
+        );
+        for attempt in ["read_given", "around_by_root", "around_by_cwd"] {
+            assert!(attempts.is_denied(attempt, path).await, "{attempt} {path}");
+        }
+    }
+    for folder in [
+        home.path(),
+        &house.root(),
+        Path::new("/root"),
+        Path::new("/var/tmp"),
+    ] {
+        assert!(
+            attempts
+                .is_denied("list_given", folder.to_str().unwrap())
+                .await,
+            "{}",
+            folder.display()
+        );
+    }
+    assert!(
+        attempts
+            .is_denied("connect_given", agent.to_str().unwrap())
+            .await,
+        "the agent"
+    );
+
+    // Processes of the caller, and of another sandbox.
+    let word = marker();
+    let sleeper = format!("sleep {word}");
+    let busy = sh(house.backend(), &other, &sleeper);
+    let look = async {
+        loop {
+            if is_running(&sleeper.replace(' ', "\0")) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let mine = std::env::current_exe().unwrap();
+        for word in [word.as_str(), mine.file_name().unwrap().to_str().unwrap()] {
+            assert!(attempts.is_denied("see_process", word).await, "{word}");
+        }
+    };
+    tokio::select! {
+        _ = busy => panic!("it ended"),
+        () = look => {}
+    }
+
+    // Everything else needs no telling.
+    let names = Command::new(&program).output().unwrap().stdout;
+    let names = String::from_utf8(names).unwrap();
+    let mut got = Vec::new();
+    for attempt in names.lines().filter(|name| !TOLD.contains(name)) {
+        if !attempts.is_denied(attempt, "").await {
+            got.push(attempt);
+        }
+    }
+    assert_eq!(
+        got,
+        Vec::<&str>::new(),
+        "a sandbox got what it must not have"
+    );
+    for sandbox in [&sandbox, &other] {
+        house.backend().destroy(sandbox).await.unwrap();
+    }
+}
+
+/// behaviours 1.1
+pub(crate) async fn a_daemon_does_not_outlive_its_step(house: &OnDisk) {
+    let word = marker();
+    let daemon = format!(
+        "(setsid sh -c 'trap \"\" HUP TERM; sleep {word}' </dev/null >/dev/null 2>&1 &) ; sleep 0.2"
+    );
+    publish(
+        house.backend(),
+        &request("daemon", None, &[&daemon, "true"]),
+    )
+    .await;
+    wait_until("the daemon to be gone", || !is_running(&word));
+}
