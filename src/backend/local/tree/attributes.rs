@@ -41,17 +41,20 @@ pub(super) fn is_opaque(folder: BorrowedFd<'_>) -> Result<bool, Errno> {
 
 /// All attributes that this process may see, sorted by name.
 pub(super) fn read(of: Of<'_>) -> Result<Attributes, Errno> {
-    let mut names = vec![0; 256];
-    let length = loop {
-        match of.list(&mut names) {
-            Ok(length) => break length,
-            Err(Errno::RANGE) => names.resize(of.list(&mut [])?.max(names.len() * 2), 0),
-            Err(Errno::OPNOTSUPP) => break 0,
-            Err(errno) => return Err(errno),
+    let mut names = [0; 256];
+    let mut more = Vec::new();
+    let names = match of.list(&mut names) {
+        Ok(length) => &names[..length],
+        Err(Errno::OPNOTSUPP) => &[],
+        Err(Errno::RANGE) => {
+            more.resize(of.list_length()?, 0);
+            let length = of.list(&mut more)?;
+            &more[..length]
         }
+        Err(errno) => return Err(errno),
     };
     let mut attributes = Attributes::new();
-    for name in names[..length].split(|&byte| byte == 0) {
+    for name in names.split(|&byte| byte == 0) {
         if !name.is_empty() {
             attributes.push((name.into(), of.value(name)?));
         }
@@ -64,19 +67,27 @@ impl Of<'_> {
     fn list(self, names: &mut [u8]) -> Result<usize, Errno> {
         match self {
             Self::Open(fd) => rustix::fs::flistxattr(fd, names),
-            Self::Named(folder, name) => rustix::fs::llistxattr(path(folder, name), names),
+            Self::Named(folder, entry) => rustix::fs::llistxattr(path(folder, entry), names),
+        }
+    }
+
+    fn list_length(self) -> Result<usize, Errno> {
+        match self {
+            Self::Open(fd) => rustix::fs::flistxattr_query(fd),
+            Self::Named(folder, entry) => rustix::fs::llistxattr_query(path(folder, entry)),
         }
     }
 
     fn value(self, name: &[u8]) -> Result<Box<[u8]>, Errno> {
-        let get = |value: &mut [u8]| match self {
-            Self::Open(fd) => rustix::fs::fgetxattr(fd, name, value),
-            Self::Named(folder, entry) => rustix::fs::lgetxattr(path(folder, entry), name, value),
+        let length = match self {
+            Self::Open(fd) => rustix::fs::fgetxattr_query(fd, name)?,
+            Self::Named(folder, entry) => rustix::fs::lgetxattr_query(path(folder, entry), name)?,
         };
-        let mut value = vec![0; get(&mut [])?];
-        let length = match value.len() {
-            0 => 0,
-            _ => get(&mut value)?,
+        let mut value = vec![0; length];
+        let buffer = value.as_mut_slice();
+        let length = match self {
+            Self::Open(fd) => rustix::fs::fgetxattr(fd, name, buffer)?,
+            Self::Named(folder, entry) => rustix::fs::lgetxattr(path(folder, entry), name, buffer)?,
         };
         value.truncate(length);
         Ok(value.into())

@@ -110,7 +110,8 @@ fn stack(changes: &[Vec<Change>]) -> Vec<String> {
         for &each in changes {
             drop(change(Path::new("merged"), each));
         }
-        unmount("merged", UnmountFlags::empty()).unwrap();
+        // At once, though another test may be forking, with all that is open here.
+        unmount("merged", UnmountFlags::DETACH).unwrap();
         fs::remove_dir_all("work").unwrap();
         layers.push(upper);
     }
@@ -124,8 +125,8 @@ fn check_stacks(depth: usize, cases: u32) {
     }
     let changes = |count| prop::collection::vec(any::<Change>(), count);
     let stacks = (
-        changes(40..80),
-        prop::collection::vec(changes(1..25), depth - 1),
+        changes(30..60),
+        prop::collection::vec(changes(1..20), depth - 1),
     );
     in_a_namespace(|| {
         let mut runner = TestRunner::new(Config {
@@ -148,17 +149,17 @@ fn check_stacks(depth: usize, cases: u32) {
 /// behaviours 1.20
 #[test]
 fn one_layer_is_merged_exactly() {
-    check_stacks(1, 40);
+    check_stacks(1, 12);
 }
 
 /// behaviours 1.20
 #[test]
 fn five_layers_are_merged_exactly() {
-    check_stacks(5, 60);
+    check_stacks(5, 24);
 }
 
 /// behaviours 1.20
 #[test]
 fn seventy_layers_are_merged_exactly() {
-    check_stacks(70, 6);
+    check_stacks(70, 3);
 }
