@@ -58,7 +58,7 @@ fn a_snapshot_that_is_baked_again_while_it_is_about_to_boot_boots() {
     let key = project.snapshots()[0]["key"].as_str().unwrap().to_owned();
     let path = project.store.join(format!("s/{key}.json"));
     let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let old = record["layers"][0].as_str().unwrap().to_owned();
+    let old = record["layers"][0]["name"].as_str().unwrap().to_owned();
     fs::rename(project.store.join(old), project.store.join("l/again")).unwrap();
     record["layers"][0]["name"] = "l/again".into();
     fs::write(&path, record.to_string()).unwrap();

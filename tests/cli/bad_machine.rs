@@ -229,13 +229,8 @@ fn a_layer_that_is_gone() {
     is_baked_again(|project, key| {
         let text: serde_json::Value =
             serde_json::from_slice(&fs::read(record(project, key)).unwrap()).unwrap();
-        let layer = text["layers"]
-            .as_array()
-            .unwrap()
-            .last()
-            .unwrap()
-            .as_str()
-            .unwrap();
+        let layer = text["layers"].as_array().unwrap().last().unwrap();
+        let layer = layer["name"].as_str().unwrap();
         fs::remove_dir_all(project.store.join(layer)).unwrap();
     });
 }
@@ -260,7 +255,7 @@ fn a_machine_that_allows_no_namespaces() {
     );
     assert!(
         ran.stderr
-            .contains("the embedded backend needs root, with namespaces and mounts allowed"),
+            .contains("`atelier doctor` says what this machine does not allow"),
         "{}",
         ran.stderr
     );
@@ -269,22 +264,33 @@ fn a_machine_that_allows_no_namespaces() {
 }
 
 #[test]
-fn an_ordinary_user_is_refused_in_one_sentence() {
+fn a_user_with_one_id_is_refused_root_steps_and_nothing_else() {
     // Below nobody's home, so that the user may read it.
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.path().join("atelier");
     fs::copy(env!("CARGO_BIN_EXE_atelier"), &program).unwrap();
-    fs::write(folder.path().join("prebuild.kdl"), GOOD).unwrap();
-    let output = Command::new(program)
-        .args(["build", "prebuild.kdl", "--store", "/var/tmp/of-nobody"])
-        .current_dir(folder.path())
-        .uid(1000)
-        .gid(1000)
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let expected = "error[A0702]: the embedded backend runs as root in this version\n  help: run it with sudo\n";
-    assert_eq!((output.status.code(), stderr.as_str()), (Some(6), expected));
-    assert!(!Path::new("/var/tmp/of-nobody").exists());
+    let build = |file: &str| {
+        fs::write(folder.path().join("prebuild.kdl"), file).unwrap();
+        let output = Command::new(&program)
+            .args(["build", "prebuild.kdl", "--store", "store"])
+            .current_dir(folder.path())
+            .env("HOME", folder.path())
+            .uid(12_345)
+            .gid(12_345)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (code, stderr) = build("from host\nrun \"true\"\nrun \"id\" as=root\n");
+    assert_eq!(code, Some(6), "{stderr}");
+    assert!(
+        stderr.contains("A0702")
+            && stderr.contains("step 2 runs as root, for which you have no range of user ids"),
+        "{stderr}"
+    );
+    assert_eq!(build(GOOD).0, Some(0));
 }
