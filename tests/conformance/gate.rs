@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use atelier::backend::local::fsck;
 use atelier::backend::{Backend, BakeError, BakeRequest, Cancel, Class, Presence};
 use atelier::node::User;
+use atelier_lang::graph::Cache;
 use rustix::process::geteuid;
 use secrecy::SecretString;
 use walkdir::WalkDir;
@@ -45,6 +46,20 @@ pub(crate) async fn a_secret_in_the_workspace_is_not_published(house: &OnDisk) {
             Presence::Absent
         );
     }
+    let mut cached = with_secret(request(
+        "cached",
+        None,
+        &["echo $TOKEN > kept/f; echo x > kept/g"],
+    ));
+    cached.caches.push(Cache {
+        name: "kept".to_owned(),
+        path: "kept".to_owned(),
+    });
+    let error = bake(house.backend(), &cached).await.unwrap_err();
+    assert!(
+        matches!(&error, BakeError::SecretInside { paths, .. } if paths == &["cache kept"]),
+        "{error:?}"
+    );
     let honest = with_secret(request(
         "honest",
         None,

@@ -35,6 +35,7 @@ struct Bake<'a> {
     session: Option<Session>,
     durations: Durations,
     limit: Duration,
+    began: jiff::Timestamp,
 }
 
 pub(super) async fn bake(
@@ -66,6 +67,7 @@ pub(super) async fn bake(
         session: None,
         durations: Durations::default(),
         limit: request.resources.timeout,
+        began: jiff::Timestamp::now(),
     };
     let worked = tokio::select! {
         worked = bake.work() => worked,
@@ -288,6 +290,7 @@ impl Bake<'_> {
             &self.local.store,
             &self.scratch,
             self.request,
+            self.began,
             &mut self.log,
         );
         let (flushed, described) = tokio::join!(self.scratch.flush(), described);

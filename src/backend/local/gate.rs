@@ -49,16 +49,25 @@ pub(super) struct Passed {
     pub searched: bool,
 }
 
-/// When nothing can write to the workspace any more: its manifest is made, and no secret is in it.
+/// When nothing can write to the workspace any more: its manifest is made, and no secret is in it, nor in what the bake,
+/// which began at `since`, has left in caches.
 pub(super) async fn describe(
     store: &Store,
     scratch: &Scratch,
     request: &BakeRequest,
+    since: jiff::Timestamp,
     log: &mut Log,
 ) -> Result<Passed, BakeError> {
     let (names, values): (Vec<String>, Vec<&SecretString>) = secrets(request).into_iter().unzip();
+    // Without a secret there is nothing to look for.
+    let caches = request.caches.iter().filter(|_| !names.is_empty());
     let job = Job::Describe {
         layer: scratch.path(LAYER),
+        caches: caches
+            .map(|cache| store.root().join("caches").join(&cache.name))
+            .collect(),
+        // The clock of files may be a little behind.
+        since: since.as_second() - 1,
         secrets: values
             .iter()
             .map(|value| value.expose_secret().to_owned())

@@ -16,7 +16,7 @@ use super::launcher;
 use super::protocol::{self, Refusal};
 use super::session;
 use super::store::{MANIFEST, TREE};
-use super::tree::{self, Manifest, Material, Needles, merge};
+use super::tree::{self, Manifest, Material, Needles, find_recent, merge};
 use super::userns;
 use super::way::Way;
 use crate::backend::{BackendError, Class};
@@ -35,10 +35,13 @@ pub(super) enum Job {
         into: PathBuf,
         below: Vec<PathBuf>,
     },
-    /// Describes the tree in a layer's folder, in a file beside it, and looks for secrets in it.
+    /// Describes the tree in a layer's folder, in a file beside it, and looks for secrets in it, and in what has changed
+    /// in caches since a time (in seconds since 1970).
     Describe {
         layer: PathBuf,
         secrets: Vec<String>,
+        caches: Vec<PathBuf>,
+        since: i64,
     },
     /// Merges trees into that of a layer's folder, and describes it.
     Merge { trees: Vec<PathBuf>, layer: PathBuf },
@@ -117,13 +120,28 @@ fn work(way: Way, job: Job) -> Result<serde_json::Value, Refusal> {
             image::unpack_one(way, &layout, &Digest(digest), &into, &below)?;
             Ok(serde_json::Value::Null)
         }
-        Job::Describe { layer, secrets } => say(&describe(&layer, secrets)?),
+        Job::Describe {
+            layer,
+            secrets,
+            caches,
+            since,
+        } => {
+            let (needles, too_short) = needles(secrets);
+            let mut described = describe(&layer, &needles)?;
+            described.too_short = too_short;
+            for cache in caches {
+                let found = clean(&cache, &needles, since);
+                let found = found.map_err(|error| Refusal::new("search a cache", error))?;
+                described.found.extend(found);
+            }
+            say(&described)
+        }
         Job::Merge { trees, layer } => {
             let tree = layer.join(TREE);
             fs::create_dir(&tree)
                 .and_then(|()| merge(&trees, &tree, Material::Link))
                 .map_err(|error| Refusal::new("merge layers", error))?;
-            say(&describe(&layer, Vec::new())?)
+            say(&describe(&layer, &Needles::none())?)
         }
         Job::Verify { layer, digest } => {
             let damage = verify(&layer, &digest);
@@ -136,10 +154,27 @@ fn say(what: &impl Serialize) -> Result<serde_json::Value, Refusal> {
     serde_json::to_value(what).map_err(|error| Refusal::new("tell what was done", error))
 }
 
-fn describe(layer: &Path, secrets: Vec<String>) -> Result<Described, Refusal> {
+fn needles(secrets: Vec<String>) -> (Needles, Vec<usize>) {
     let secrets: Vec<SecretString> = secrets.into_iter().map(SecretString::from).collect();
-    let (needles, too_short) = Needles::new(&secrets);
-    let described = tree::describe(&layer.join(TREE), &needles);
+    Needles::new(&secrets)
+}
+
+/// Removes what holds a secret from a cache, which can do without it, and tells what that was.
+fn clean(cache: &Path, needles: &Needles, since: i64) -> io::Result<Vec<(usize, String)>> {
+    let found = find_recent(cache, needles, since)?;
+    let name = cache.file_name().unwrap_or_default().display();
+    let mut told = Vec::new();
+    for (secret, path) in found {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => told.push((secret, format!("cache {name}"))),
+        }
+    }
+    Ok(told)
+}
+
+fn describe(layer: &Path, needles: &Needles) -> Result<Described, Refusal> {
+    let described = tree::describe(&layer.join(TREE), needles);
     let described = described.map_err(|error| Refusal::new("describe the workspace", error))?;
     let stored = described.manifest.encode();
     stored
@@ -152,7 +187,7 @@ fn describe(layer: &Path, secrets: Vec<String>) -> Result<Described, Refusal> {
         found: found
             .map(|found| (found.secret, found.path.display().to_string()))
             .collect(),
-        too_short,
+        too_short: Vec::new(),
     })
 }
 

@@ -15,9 +15,11 @@ use secrecy::{ExposeSecret, SecretBox};
 
 mod forms;
 mod object;
+mod recent;
 mod window;
 
 pub(super) use object::Object;
+pub use recent::find_recent;
 pub(super) use window::Window;
 
 /// Shorter values, in bytes, are in everything.
