@@ -34,7 +34,14 @@ fn a_snapshot_is_listed_with_its_commits_and_checks() {
     assert!(a["bytes"].as_u64() > b["bytes"].as_u64());
     assert_eq!(
         a["verified"],
-        json!(["commits", "processes ended", "git fsck", "flush"])
+        json!([
+            "commits",
+            "processes ended",
+            "nothing outside",
+            "git fsck",
+            "flush",
+            "manifest"
+        ])
     );
     let fields: Vec<&String> = a.as_object().unwrap().keys().collect();
     assert_eq!(
