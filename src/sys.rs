@@ -34,6 +34,11 @@ pub(crate) fn fork_into_namespaces(group: Option<BorrowedFd<'_>>) -> io::Result<
     clone(namespaces, group)
 }
 
+/// Forks into a control group alone.
+pub(crate) fn fork_into_group(group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+    clone(0, group)
+}
+
 fn clone(flags: libc::c_int, group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     debug_assert!(single_threaded(), "a fork with other threads running");
     let pid = match group {

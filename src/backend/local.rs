@@ -21,6 +21,7 @@ mod attach;
 mod bake;
 mod boot;
 mod checkout;
+mod direct;
 pub mod doctor;
 mod environment;
 mod files;
@@ -35,6 +36,7 @@ mod limits;
 mod log;
 mod mounts;
 mod nonce;
+mod place;
 mod protocol;
 mod seccomp;
 mod session;
@@ -48,7 +50,8 @@ mod work;
 
 use limits::ControlGroups;
 use session::Session;
-use store::{Layer, Store, failed};
+use store::{Below, Store, failed};
+pub use way::Isolation;
 
 pub struct Local {
     store: Store,
@@ -64,8 +67,8 @@ pub struct Local {
 
 impl Local {
     /// Opens the store at `root`, and makes it if there is none.
-    pub fn open(root: &Path) -> Result<Self, BackendError> {
-        let store = Store::open(root)?;
+    pub fn open(root: &Path, isolation: Isolation) -> Result<Self, BackendError> {
+        let store = Store::open(root, isolation)?;
         let git = Git::new(
             store.root(),
             std::env::vars_os().collect::<Vec<(OsString, OsString)>>(),
@@ -92,13 +95,13 @@ impl Local {
         (!self.said.replace(true)).then_some(text)
     }
 
-    /// The layers of a parent, lowest first.
-    fn parent_layers(&self, parent: Option<ContentKey>) -> Result<Vec<Layer>, BackendError> {
+    /// What a child of `parent` stands on.
+    fn below(&self, parent: Option<ContentKey>) -> Result<Below, BackendError> {
         let Some(key) = parent else {
-            return Ok(Vec::new());
+            return Ok(Below::default());
         };
         match self.store.record(key) {
-            Ok(Some(record)) => Ok(record.layers),
+            Ok(Some(record)) => Ok(record.into()),
             Ok(None) => Err(lost(key, "it is gone")),
             Err(cause) => Err(lost(key, &cause)),
         }

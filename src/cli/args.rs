@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Ready-made development environments from a small file.
 #[derive(Debug, Parser)]
@@ -52,6 +52,18 @@ pub(super) struct StoreArgs {
     /// Where snapshots are kept; without it, see `atelier config`
     #[arg(long, value_name = "DIR", global = true)]
     pub store: Option<PathBuf>,
+    /// What keeps steps from the machine; `direct` is nothing, for a machine that is thrown away
+    #[arg(long, value_name = "KIND", global = true, default_value = "namespaces")]
+    pub sandbox: SandboxKind,
+    /// Take snapshots that were baked with --sandbox direct for sandboxes too
+    #[arg(long, global = true)]
+    pub accept_direct: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SandboxKind {
+    Namespaces,
+    Direct,
 }
 
 #[derive(Debug, Args)]

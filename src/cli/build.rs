@@ -15,7 +15,7 @@ use super::interrupt::Interrupts;
 use super::project::{self, Project, Words};
 use super::report::{self, Node, Plan};
 use super::{exit, progress, ui};
-use crate::backend::local::Local;
+use crate::backend::local::{Isolation, Local};
 use crate::backend::{Backend, BakeRequest, Cancel};
 use crate::event;
 use crate::pin::{self, PinnedNode, Secrets};
@@ -73,7 +73,7 @@ async fn resolve_and_plan<'g>(
             "name a prebuild of the file",
         ));
     }
-    let backend = Local::open(&project.store)?;
+    let backend = Local::open(&project.store, project.isolation)?;
     let pinned = project.resolve(needed, secrets).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
         let errors = faults
@@ -245,11 +245,12 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
+    project::allow(&args.store, args.strict_outside)?;
     let project = Project::load(words.file, &args.store)?;
     let needed = project.select(&words.targets)?;
     let planned = prepare(&project, &needed, &args.force, &secrets, &mut interrupts).await?;
     let options = Options {
-        jobs: jobs(args.jobs),
+        jobs: jobs(args.jobs, project.isolation),
         keep_going: args.keep_going,
     };
     let given = Given {
@@ -305,7 +306,13 @@ fn table(planned: &Planned<'_>) -> String {
     report::table(&[header].into_iter().chain(rows).collect::<Vec<_>>())
 }
 
-fn jobs(given: Option<u16>) -> usize {
+fn jobs(given: Option<u16>, isolation: Isolation) -> usize {
+    if isolation.direct {
+        if given.is_some_and(|given| given > 1) {
+            ui::notice("without a sandbox one bake runs at a time: -j is 1");
+        }
+        return 1;
+    }
     let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     given.map_or_else(processors, usize::from)
 }

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::args::DoctorArgs;
 use super::failure::Failure;
 use super::{exit, project, report, ui};
-use crate::backend::local::Local;
 use crate::backend::local::doctor::{self, Check, Finding};
 
 /// `atelier.doctor/1`: fields in alphabetical order.
@@ -25,7 +24,7 @@ struct Row {
 }
 
 pub(super) async fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
-    let local = Local::open(&project::store_path(&args.store)?)?;
+    let local = project::open(&args.store)?;
     let checks = doctor::examine(&local).await;
     let works = checks.iter().all(|check| check.finding != Finding::Missing);
     if args.json {

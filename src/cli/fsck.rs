@@ -6,7 +6,6 @@ use super::args::FsckArgs;
 use super::failure::Failure;
 use super::log::key_prefix;
 use super::{exit, project, ui};
-use crate::backend::local::Local;
 use crate::backend::local::fsck::{self, Checked};
 use crate::node::ContentKey;
 
@@ -28,7 +27,7 @@ struct Row {
 }
 
 pub(super) async fn fsck(args: &FsckArgs) -> Result<u8, Failure> {
-    let local = Local::open(&project::store_path(&args.store)?)?;
+    let local = project::open(&args.store)?;
     let keys = chosen(&fsck::keys(&local)?, &args.keys)?;
     let checked = fsck::check(&local, &keys).await?;
     let damaged = checked.iter().any(|checked| !checked.damage.is_empty());

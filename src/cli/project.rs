@@ -9,9 +9,10 @@ use atelier_lang::source::{Sources, VirtualPath};
 use atelier_lang::{Inputs, evaluate};
 use secrecy::SecretString;
 
-use super::args::{EnvArgs, SecretArgs, StoreArgs};
+use super::args::{EnvArgs, SandboxKind, SecretArgs, StoreArgs};
 use super::failure::Failure;
 use super::{config, exit, ui};
+use crate::backend::local::{Isolation, Local};
 use crate::config::{Config, Origin};
 use crate::git::Git;
 use crate::pin::{self, Secrets};
@@ -32,6 +33,7 @@ pub(super) struct Project {
     pub config: Config,
     /// Where its snapshots are.
     pub store: PathBuf,
+    pub isolation: Isolation,
 }
 
 /// The words of `[FILE] [TARGET…]`.
@@ -115,6 +117,7 @@ impl Project {
                 graph,
                 config,
                 store,
+                isolation: isolation(args),
             }),
             _ => Err(Failure::File {
                 sources,
@@ -176,6 +179,29 @@ impl Project {
 /// Where the store is, for what concerns no project.
 pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     config::store(&config::load(args, None)?)
+}
+
+/// Refuses what cannot be had without a sandbox.
+pub(super) fn allow(args: &StoreArgs, strict_outside: bool) -> Result<(), Failure> {
+    if strict_outside && isolation(args).direct {
+        return Err(Failure::usage(
+            "`--strict-outside` needs a sandbox: what is written outside of one is not seen",
+            "leave out --strict-outside, or --sandbox direct",
+        ));
+    }
+    Ok(())
+}
+
+fn isolation(args: &StoreArgs) -> Isolation {
+    Isolation {
+        direct: args.sandbox == SandboxKind::Direct,
+        accept_direct: args.accept_direct,
+    }
+}
+
+/// Opens the store, for what runs no step of a file.
+pub(super) fn open(args: &StoreArgs) -> Result<Local, Failure> {
+    Ok(Local::open(&store_path(args)?, isolation(args))?)
 }
 
 /// Reads the values that `--secret` names.

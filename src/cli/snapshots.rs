@@ -4,12 +4,11 @@ use super::args::SnapshotsArgs;
 use super::failure::Failure;
 use super::report::{self, Snapshots};
 use super::{project, ui};
-use crate::backend::local::Local;
 use crate::backend::{Backend, Snapshot};
 use crate::node::ContentKey;
 
 pub(super) async fn snapshots(args: &SnapshotsArgs) -> Result<u8, Failure> {
-    let backend = Local::open(&project::store_path(&args.store)?)?;
+    let backend = project::open(&args.store)?;
     let snapshots = backend.list().await?;
     if args.json {
         let snapshots = snapshots.into_iter().map(Into::into).collect();

@@ -20,6 +20,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
+    project::allow(&args.store, args.strict_outside)?;
     let project = Project::load(words.file, &args.store)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;

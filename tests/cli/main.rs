@@ -7,6 +7,7 @@ mod bad_steps;
 mod concurrent;
 mod crashes;
 mod credentials;
+mod direct;
 mod environment;
 mod logs;
 mod plans;
@@ -19,6 +20,8 @@ mod watched;
 
 #[path = "../support/git_server.rs"]
 mod git_server;
+#[path = "../support/homes.rs"]
+mod homes;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/project.rs"]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio as Pipe};
 use std::time::Duration;
 
-use atelier::backend::local::Local;
+use atelier::backend::local::{Isolation, Local};
 use atelier::backend::memory::Memory;
 use atelier::backend::{
     Backend, BakeError, BakeRequest, Baked, Cancel, Ending, Environment, Exec, Presence, SandboxId,
@@ -78,6 +78,16 @@ impl House for InMemory {
     }
 }
 
+/// The variable that makes all laws of the embedded backend run without a sandbox.
+pub(crate) const DIRECT: &str = "ATELIER_LAWS_DIRECT";
+
+pub(crate) fn isolation() -> Isolation {
+    Isolation {
+        direct: std::env::var_os(DIRECT).is_some(),
+        accept_direct: false,
+    }
+}
+
 /// The embedded backend.
 pub(crate) struct OnDisk {
     store: TempDir,
@@ -91,7 +101,7 @@ impl OnDisk {
         let store = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
             .or_else(|_| tempfile::tempdir())
             .unwrap();
-        let open = || Local::open(&store.path().join("store")).unwrap();
+        let open = || Local::open(&store.path().join("store"), isolation()).unwrap();
         let (one, other) = (open(), open());
         Self { store, one, other }
     }
@@ -183,7 +193,7 @@ pub(crate) fn wait_gone(marker: &str) {
 
 /// What this program does with [`CRASH`].
 pub(crate) async fn bake_for_ever(store: &str, marker: &str) -> ExitCode {
-    let local = Local::open(Path::new(store)).unwrap();
+    let local = Local::open(Path::new(store), isolation()).unwrap();
     let step = format!("echo half > f && sleep {marker}");
     bake(&local, &request("crash", None, &[&step]))
         .await

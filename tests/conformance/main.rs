@@ -1,5 +1,6 @@
 //! The laws that every backend keeps, as one suite that runs on each of them, and on the embedded one in each way that
-//! its user may have: as root, with a range of ids, with one id. Root runs the others' as those users.
+//! its user may have: as root, with a range of ids, with one id, and without a sandbox. Root runs the others' as those
+//! users, and those without a sandbox where /home is another one.
 //!
 //! A program of its own, since it is also the launcher of the sandboxes that it makes: everything runs on the main
 //! thread, one law after the other.
@@ -12,6 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod baking;
 mod booting;
+mod direct;
 mod escape;
 mod exactness;
 mod gate;
@@ -20,6 +22,8 @@ mod keeping;
 mod limits;
 mod sharing;
 
+#[path = "../support/homes.rs"]
+mod homes;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/requests.rs"]
@@ -115,6 +119,10 @@ fn main() -> ExitCode {
     }
     .collect();
     trials.extend(local_laws());
+    match direct::is_meant() {
+        true => trials.extend(without_sandbox()),
+        false => trials.extend(direct::trials()),
+    }
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -149,6 +157,27 @@ fn local_laws() -> impl Iterator<Item = Trial> {
             a_crash_leaves_no_control_group
             a_sandbox_leaves_no_control_group;
     })
+}
+
+/// What only the embedded backend without a sandbox has to keep.
+fn without_sandbox() -> Vec<Trial> {
+    macro_rules! laws {
+        ($($law:ident)*) => {
+            vec![$(trial(concat!("local::", stringify!($law)), async || {
+                direct::$law(&OnDisk::new()).await;
+            })),*]
+        };
+    }
+    laws! {
+        a_stranger_s_files_are_not_touched
+        the_folder_is_given_back_as_it_was
+        a_second_one_is_refused
+        survivors_are_ended_by_the_next
+        a_cache_is_kept_and_is_in_no_snapshot
+        a_root_step_is_the_machine_s_root
+        other_images_are_refused
+        it_serves_itself_alone_unless_it_is_accepted
+    }
 }
 
 /// The embedded backend's laws, each in a process of its own that belongs to `user`.

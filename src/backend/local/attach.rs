@@ -38,7 +38,7 @@ pub(super) async fn run(
                 Reply::Output(bytes) => show(&bytes).map_err(|error| unusable(&error))?,
                 Reply::Ended(ending) => return Ok(ending),
                 Reply::Refused(refused) => return Err(super::session::describe(&refused)),
-                Reply::Ready(_) | Reply::Outside(_) => {}
+                Reply::Ready(_) | Reply::Outside(_) | Reply::Captured => {}
             },
             keys = terminal.keys(), if open => {
                 let keys = keys.map_err(|error| unusable(&error))?;

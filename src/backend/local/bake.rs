@@ -14,7 +14,7 @@ use super::protocol::{
     Action, CacheMount, Layout, Process, Root, RootLayers, StdioKind, Workspace,
 };
 use super::session::Session;
-use super::store::{self, Layer, Scratch, failed};
+use super::store::{self, Below, Scratch, failed};
 use super::way::Way;
 use super::{Local, checkout, flatten, gate, nonce};
 use crate::backend::{
@@ -27,8 +27,8 @@ use crate::event::Sink;
 struct Bake<'a> {
     local: &'a Local,
     request: &'a BakeRequest,
-    /// Those below the workspace's own, lowest first.
-    layers: Vec<Layer>,
+    /// The layers below the workspace's own.
+    below: Below,
     scratch: Scratch,
     log: Log,
     /// Outlives the work on it, so that it is ended before its folder is.
@@ -44,9 +44,7 @@ pub(super) async fn bake(
     events: &Sink,
     cancel: &Cancel,
 ) -> Result<Baked, BakeError> {
-    if let (Way::Alone { .. }, Some(index)) = (local.store.way(), first_root_step(request)) {
-        return Err(needs_range(index).into());
-    }
+    allow(local.store.way(), request)?;
     let mut lease = Lease::take(&local.store, request.key, events, cancel).await?;
     if let (false, Presence::Present(snapshot)) = (request.force, local.store.probe(request.key)) {
         return Ok(Baked::Found(snapshot));
@@ -56,12 +54,12 @@ pub(super) async fn bake(
     let log = Log::create(local.store.root().join(&name), events, secrets)
         .and_then(|log| lease.announce(&name).map(|()| log))
         .map_err(|error| failed("write a log in the store", &error))?;
-    let layers = flatten::shallow(local, request.parent).await?;
-    let scratch = local.store.scratch(&layers)?;
+    let below = flatten::shallow(local, request.parent).await?;
+    let scratch = local.store.scratch(&below.layers)?;
     let mut bake = Bake {
         local,
         request,
-        layers,
+        below,
         scratch,
         log,
         session: None,
@@ -90,6 +88,20 @@ pub(super) async fn bake(
     published.map(|snapshot| Baked::Published(Box::new(snapshot)))
 }
 
+/// Refuses what cannot be done this way, before anything is.
+fn allow(way: Way, request: &BakeRequest) -> Result<(), BackendError> {
+    match first_root_step(request) {
+        Some(index) if !way.has_root() => return Err(needs_root(way, index)),
+        _ => {}
+    }
+    if way.is_direct() && request.strict_outside {
+        let message = "what a step writes outside of the workspace is not seen without a sandbox";
+        let help = "leave out --strict-outside, or --sandbox direct";
+        return Err(BackendError::new(Class::Denied, message).with_help(help));
+    }
+    Ok(())
+}
+
 fn first_root_step(request: &BakeRequest) -> Option<usize> {
     request
         .steps
@@ -97,8 +109,13 @@ fn first_root_step(request: &BakeRequest) -> Option<usize> {
         .position(|step| step.user == User::Root)
 }
 
-fn needs_range(step: usize) -> BackendError {
+fn needs_root(way: Way, step: usize) -> BackendError {
     let step = step + 1;
+    if way.is_direct() {
+        let message =
+            format!("step {step} runs as root, which you are not, and there is no sandbox");
+        return BackendError::new(Class::Denied, message).with_help("run atelier as root");
+    }
     let message = format!("step {step} runs as root, for which you have no range of user ids");
     BackendError::new(Class::Denied, message).with_help(
         "have root install `uidmap` and run `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 YOU`; `atelier doctor` says more",
@@ -118,7 +135,9 @@ impl Bake<'_> {
         }
         self.durations.steps = began.elapsed().as_secs_f64();
         let session = self.session.as_mut().ok_or_else(no_session)?;
-        gate::pass(session, self.request, &mut self.log).await
+        let verified = gate::pass(session, self.request, &mut self.log).await?;
+        session.capture().await?;
+        Ok(verified)
     }
 
     async fn check_out(&mut self, root: &RootLayers) -> Result<(), BakeError> {
@@ -137,10 +156,15 @@ impl Bake<'_> {
             self.log.notice(&text);
         }
         let session = self.session.insert(session);
-        if let Workspace::Copied { copied, cloned } = session.workspace() {
+        let notice = match session.workspace() {
+            Workspace::Overlaid => None,
+            Workspace::Copied { copied, cloned } => Some(of_copy(copied, cloned)),
+            Workspace::Direct => Some(DIRECT.to_owned()),
+        };
+        if let Some(notice) = notice {
             // A copy needs nothing below it.
-            self.layers.clear();
-            self.log.notice(&of_copy(copied, cloned));
+            self.below.layers.clear();
+            self.log.notice(&notice);
         }
         for (index, checkout) in checkouts.iter().enumerate() {
             checkout::check_out(session, index, checkout, &mut self.log).await?;
@@ -151,7 +175,7 @@ impl Bake<'_> {
     fn layout(&self, root: RootLayers) -> Result<Layout, BakeError> {
         let mut caches = Vec::new();
         for cache in &self.request.caches {
-            let source = format!("caches/{}", cache.name);
+            let source = self.local.store.cache(&cache.name);
             self.local
                 .store
                 .make_cache(&source)
@@ -167,6 +191,7 @@ impl Bake<'_> {
             scratch: self.scratch.name().to_owned(),
             root,
             workspace: self
+                .below
                 .layers
                 .iter()
                 .map(|layer| store::tree(&layer.name))
@@ -315,7 +340,7 @@ impl Bake<'_> {
                 .collect::<BTreeMap<_, _>>(),
             verified,
         };
-        let below = std::mem::take(&mut self.layers);
+        let below = std::mem::take(&mut self.below);
         let published =
             self.local
                 .store
@@ -345,6 +370,9 @@ impl Bake<'_> {
         self.session.as_mut().ok_or_else(no_session)
     }
 }
+
+const DIRECT: &str =
+    "steps run on this machine itself, in its own /home/dev, and nothing is isolated";
 
 /// What it costs to have no overlays.
 fn of_copy(copied: u64, cloned: u64) -> String {

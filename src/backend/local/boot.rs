@@ -57,7 +57,7 @@ pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Runn
 /// record was read; the second reading names the new layers.
 fn hold(local: &Local, key: ContentKey) -> Result<(Vec<Layer>, Scratch), BackendError> {
     let hold = || {
-        let layers = local.parent_layers(Some(key))?;
+        let layers = local.below(Some(key))?.layers;
         let scratch = local.store.scratch(&layers)?;
         Ok((layers, scratch))
     };

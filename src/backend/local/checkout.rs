@@ -23,6 +23,7 @@ mkdir -p -- "$1"
 cd -P -- "$1"
 if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
 old=$(mktemp -d)
+trap 'rm -rf -- "$old"' EXIT
 if [ -f .git/index ]; then cp .git/index "$old/index"; fi
 rm -rf .git
 cp -R "$2" .git
@@ -133,7 +134,7 @@ pub(super) async fn check_out(
     checkout: &Checkout,
     log: &mut Log,
 ) -> Result<(), BakeError> {
-    let from = format!("/run/atelier/git/{index}");
+    let from = format!("{}/{index}", session.repositories());
     let arguments = [checkout.path.clone(), from, checkout.commit.to_string()];
     script(
         session,

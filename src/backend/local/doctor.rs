@@ -67,14 +67,10 @@ pub async fn examine(local: &Local) -> Vec<Check> {
     ];
     match start(local).await {
         Ok((mut session, scratch)) => {
-            checks.push(Check::new(
-                "sandbox",
-                Finding::Good,
-                "namespaces and overlays work",
-            ));
+            checks.push(sandbox(local.store.way()));
             checks.push(limits(&session));
             checks.push(run(&mut session, User::Dev, "step").await);
-            if !matches!(local.store.way(), Way::Alone { .. }) {
+            if local.store.way().has_root() {
                 checks.push(run(&mut session, User::Root, "root step").await);
             }
             session.end().await;
@@ -116,10 +112,11 @@ fn user(way: Way) -> Check {
         )
     };
     match way {
-        Way::Root | Way::Range { .. } => Check::new("user", Finding::Good, detail),
+        _ if way.has_root() => Check::new("user", Finding::Good, detail),
+        Way::Direct { .. } => limited().with_help("run atelier as root, if a step needs it"),
         Way::Alone { .. } if MAPPERS.iter().any(|program| !is_installed(program)) => limited()
             .with_help("have root install the package that has newuidmap (`uidmap`, or `shadow-utils`)"),
-        Way::Alone { .. } => limited().with_help(
+        _ => limited().with_help(
             "have root run `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 YOU`, with ids that nobody \
              else has",
         ),
@@ -158,6 +155,15 @@ fn limits(session: &Session) -> Check {
         None => Check::new("limits", Finding::Good, "`resources` is enforced"),
         Some(detail) => Check::new("limits", Finding::Limited, detail),
     }
+}
+
+fn sandbox(way: Way) -> Check {
+    if way.is_direct() {
+        let detail = "none: /home/dev can be taken, and steps see all of the machine";
+        return Check::new("sandbox", Finding::Limited, detail)
+            .with_help("only where the machine is thrown away: in a container of a CI");
+    }
+    Check::new("sandbox", Finding::Good, "namespaces and overlays work")
 }
 
 async fn start(local: &Local) -> Result<(Session, Scratch), BackendError> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Local;
 use super::store::{Layer, failed};
+use super::way::Sandbox;
 use super::work::{self, Job};
-use crate::backend::BackendError;
+use crate::backend::{BackendError, Class};
 use crate::node::ContentKey;
 
 /// What became of one snapshot.
@@ -35,6 +36,7 @@ pub async fn check(local: &Local, keys: &[ContentKey]) -> Result<Vec<Checked>, B
             Ok(None) => continue,
             Err(cause) => damage.push(cause),
             Ok(Some(record)) => {
+                refuse(local, key, record.sandbox)?;
                 for layer in record.layers {
                     if !known.contains_key(&layer) {
                         known.insert(layer.clone(), verify(local, &layer).await?);
@@ -50,6 +52,15 @@ pub async fn check(local: &Local, keys: &[ContentKey]) -> Result<Vec<Checked>, B
         checked.push(Checked { key, damage });
     }
     Ok(checked)
+}
+
+/// Without a user namespace a user sees other owners than those that were recorded in one.
+fn refuse(local: &Local, key: ContentKey, sandbox: Sandbox) -> Result<(), BackendError> {
+    if !local.store.way().is_direct() || sandbox != Sandbox::Range {
+        return Ok(());
+    }
+    let message = format!("{} was baked in {sandbox}", key.snapshot_name());
+    Err(BackendError::new(Class::Denied, message).with_help("check it without --sandbox direct"))
 }
 
 async fn verify(local: &Local, layer: &Layer) -> Result<Vec<String>, BackendError> {

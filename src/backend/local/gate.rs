@@ -20,9 +20,25 @@ pub(super) async fn pass(
     log: &mut Log,
 ) -> Result<Vec<String>, BakeError> {
     let mut verified = vec!["commits".to_owned(), "processes ended".to_owned()];
-    let outside = session.outside().await?;
+    verified.extend(outside(session, request, log).await?);
+    for checkout in &request.checkouts {
+        checkout::verify(session, checkout, log).await?;
+    }
+    verified.extend((!request.checkouts.is_empty()).then(|| "git fsck".to_owned()));
+    Ok(verified)
+}
+
+/// What was checked of the world outside of the workspace: nothing where it is not known.
+async fn outside(
+    session: &mut Session,
+    request: &BakeRequest,
+    log: &mut Log,
+) -> Result<Option<String>, BakeError> {
+    let Some(outside) = session.outside().await? else {
+        return Ok(None);
+    };
     match outside.count {
-        0 => verified.push("nothing outside".to_owned()),
+        0 => return Ok(Some("nothing outside".to_owned())),
         count if request.strict_outside => {
             let names = outside.names;
             return Err(BakeError::Outside { count, names });
@@ -32,11 +48,7 @@ pub(super) async fn pass(
             shown(&outside.names, count)
         )),
     }
-    for checkout in &request.checkouts {
-        checkout::verify(session, checkout, log).await?;
-    }
-    verified.extend((!request.checkouts.is_empty()).then(|| "git fsck".to_owned()));
-    Ok(verified)
+    Ok(None)
 }
 
 /// What is published of a workspace, beside its files.
@@ -64,7 +76,7 @@ pub(super) async fn describe(
     let job = Job::Describe {
         layer: scratch.path(LAYER),
         caches: caches
-            .map(|cache| store.root().join("caches").join(&cache.name))
+            .map(|cache| store.root().join(store.cache(&cache.name)))
             .collect(),
         // The clock of files may be a little behind.
         since: since.as_second() - 1,

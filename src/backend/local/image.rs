@@ -55,6 +55,12 @@ pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, B
                 variables: environment::of_host(path),
             });
         }
+        ImageLocation::Layout(_) | ImageLocation::Archive(_) if store.way().is_direct() => {
+            let message =
+                "an image cannot be used without a sandbox: --sandbox direct takes `host` alone";
+            let help = "use `from host`, or leave out --sandbox direct";
+            return Err(BackendError::new(Class::Denied, message).with_help(help));
+        }
         ImageLocation::Layout(path) => LayoutPlace::Folder(path.clone()),
         ImageLocation::Archive(path) => LayoutPlace::Archive(path.clone()),
     };

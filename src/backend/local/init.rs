@@ -15,14 +15,15 @@ use rustix::process::{
     Pid, Signal, WaitOptions, pivot_root, set_parent_process_death_signal, setsid, wait,
 };
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, Gid, Uid, remove_capability_from_bounding_set, set_capabilities,
-    set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, Gid, Uid, capabilities, remove_capability_from_bounding_set,
+    set_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 use serde::{Deserialize, Serialize};
 
-use super::protocol::{Action, Layout, Process, Refusal, StdioKind};
+use super::place::Place;
+use super::protocol::{Action, Process, Refusal, StdioKind};
 use super::way::{DEV, Way};
-use super::{files, seccomp, userns};
+use super::{direct, files, seccomp, userns};
 use crate::backend::Ending;
 use crate::sys;
 
@@ -50,7 +51,7 @@ enum Report {
 pub(super) fn main(
     joined: Result<(), Refusal>,
     root: &Path,
-    layout: &Layout,
+    place: &Place,
     process: &Process,
     output: Option<PipeWriter>,
     terminal: Option<&OwnedFd>,
@@ -59,7 +60,7 @@ pub(super) fn main(
     if !watch_launcher(&report) {
         sys::exit_now(1);
     }
-    let result = joined.and_then(|()| live(root, layout, process, output, terminal));
+    let result = joined.and_then(|()| live(root, place, process, output, terminal));
     let message = match result {
         Ok(ending) => Report::Ended(ending),
         Err(refusal) => Report::Refused(refusal),
@@ -93,14 +94,20 @@ pub(super) fn read_report(mut report: PipeReader) -> Result<Ending, Refusal> {
 
 fn live(
     root: &Path,
-    layout: &Layout,
+    place: &Place,
     process: &Process,
     output: Option<PipeWriter>,
     terminal: Option<&OwnedFd>,
 ) -> Result<Ending, Refusal> {
-    enter(root)?;
-    rustix::system::sethostname(layout.hostname.as_bytes())
-        .map_err(|error| Refusal::new("set the host name", error))?;
+    let layout = place.layout();
+    match place {
+        Place::Sandbox(_) => {
+            enter(root)?;
+            rustix::system::sethostname(layout.hostname.as_bytes())
+                .map_err(|error| Refusal::new("set the host name", error))?;
+        }
+        Place::Machine(_) => direct::adopt_orphans()?,
+    }
     match &process.action {
         Action::Write(file) => {
             become_user(User::Dev, layout.way)
@@ -109,7 +116,7 @@ fn live(
                 .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
             Ok(Ending::Exited(0))
         }
-        Action::Run(program) => match start(layout.way, process, program, output, terminal) {
+        Action::Run(program) => match start(place, process, program, output, terminal) {
             Ok(child) => reap(child).map_err(|error| Refusal::new("wait for the process", error)),
             Err(NotStarted(code)) => Ok(Ending::Exited(code)),
         },
@@ -158,7 +165,7 @@ fn protect_proc(proc: &Path) -> rustix::io::Result<()> {
 struct NotStarted(i32);
 
 fn start(
-    way: Way,
+    place: &Place,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -170,7 +177,7 @@ fn start(
         (None, None) => io::stderr().as_fd().try_clone_to_owned(),
     }
     .map(File::from);
-    launch(way, process, program, output, terminal).map_err(|error| {
+    launch(place, process, program, output, terminal).map_err(|error| {
         if let Ok(errors) = &mut errors {
             let name = program.first().map_or("", String::as_str);
             writeln!(errors, "cannot start {name} in {}: {error}", process.folder).ok();
@@ -184,7 +191,7 @@ fn start(
 }
 
 fn launch(
-    way: Way,
+    place: &Place,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -195,7 +202,8 @@ fn launch(
     command
         .args(arguments)
         .env_clear()
-        .envs(process.environment.iter().cloned());
+        .envs(process.environment.iter().cloned())
+        .envs(place.variable());
     let copy = |fd: &OwnedFd| fd.try_clone().map(Stdio::from);
     match (process.stdio, output, terminal) {
         (StdioKind::Frames, Some(output), _) => {
@@ -211,7 +219,7 @@ fn launch(
         }
         _ => {}
     }
-    let user = process.user;
+    let (user, way) = (process.user, place.layout().way);
     let terminal = terminal.is_some();
     let folder = process.folder.clone();
     let filters = seccomp::filters()?;
@@ -259,10 +267,12 @@ fn begin_session(terminal: bool) -> io::Result<()> {
 
 /// Becomes `user`, with no more privileges than they need, for good.
 fn become_user(user: User, way: Way) -> io::Result<()> {
-    if let Way::Alone { .. } = way {
-        userns::become_dev()?;
-    } else {
-        set_thread_groups(&[])?;
+    // Without a sandbox who is not root stays who they are.
+    let is_caller = way.is_direct() && !way.has_root();
+    match way {
+        Way::Alone { .. } => userns::become_dev()?,
+        _ if is_caller => {}
+        _ => set_thread_groups(&[])?,
     }
     let keep = match user {
         User::Dev => CapabilitySet::empty(),
@@ -274,11 +284,13 @@ fn become_user(user: User, way: Way) -> io::Result<()> {
             break; // The kernel knows no more.
         }
     }
-    if user == User::Dev {
+    if user == User::Dev && !is_caller {
         let (uid, gid) = (Uid::from_raw(DEV), Gid::from_raw(DEV));
         set_thread_res_gid(gid, gid, gid)?;
         set_thread_res_uid(uid, uid, uid)?;
     }
+    // A container's root may have fewer.
+    let keep = keep.intersection(capabilities(None)?.permitted);
     let sets = CapabilitySets {
         effective: keep,
         permitted: keep,

@@ -1,5 +1,6 @@
 //! The process between atelier and a sandbox: it has one thread, a mount namespace of its own, and one child at a time,
-//! the first process of a PID namespace. It does what it is told and decides nothing.
+//! the first process of a PID namespace. It does what it is told and decides nothing. (Without a sandbox, see
+//! `direct.rs`.)
 //!
 //! Killed, by whatever, it takes the sandbox with it: its children die with their parent, and its mounts with their
 //! namespace. So atelier's own death needs no clean-up but that of a folder.
@@ -17,7 +18,7 @@ use rustix::process::{
 
 use super::init;
 use super::limits::{Joined, Membership};
-use super::mounts::Mounts;
+use super::place::Place;
 use super::protocol::{
     self, HEAD, Layout, Process, Refusal, Reply, Request, StdioKind, body_length, encode_reply,
 };
@@ -75,22 +76,27 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
         Ok(groups) => groups,
         Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
     };
-    if !watch(parent)? {
+    // Without a sandbox nothing ends and tidies up but this process, which hears of its parent's death from the socket.
+    if !layout.way.is_direct() && !watch(parent)? {
         return Ok(());
     }
-    let mut mounts = match Mounts::prepare(layout) {
-        Ok(mounts) => mounts,
+    let mut place = match Place::prepare(layout) {
+        Ok(place) => place,
         Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
     };
-    send(&mut socket, Reply::Ready(mounts.workspace()))?;
+    send(&mut socket, Reply::Ready(place.ready()))?;
     while let Some(request) = receive::<Request>(&mut socket)? {
         let reply = match request {
-            Request::Run(process) => match run(&mut socket, &mut mounts, &groups, &process) {
+            Request::Run(process) => match run(&mut socket, &mut place, &groups, &process) {
                 Ok(Some(ending)) => Reply::Ended(ending),
                 Ok(None) => return Ok(()),
                 Err(refusal) => Reply::Refused(refusal),
             },
-            Request::Outside => Reply::Outside(mounts.outside()),
+            Request::Outside => Reply::Outside(place.outside()),
+            Request::Capture => match place.capture() {
+                Ok(()) => Reply::Captured,
+                Err(refusal) => Reply::Refused(refusal),
+            },
             // It comes too late: the process it was for has ended.
             Request::Input(_) | Request::Resize(_) | Request::Kill => continue,
         };
@@ -102,11 +108,11 @@ fn serve(socket: i32, parent: i32) -> io::Result<()> {
 /// Runs one process tree to its end; `None` if atelier went away.
 fn run(
     socket: &mut UnixStream,
-    mounts: &mut Mounts,
+    place: &mut Place,
     groups: &Membership,
     process: &Process,
 ) -> Result<Option<Ending>, Refusal> {
-    let root = mounts.root(process.root)?;
+    let root = place.root(process.root)?;
     let mut terminal = match process.stdio {
         StdioKind::Terminal(size) => Some(Terminal::open(&root, size)?),
         StdioKind::Frames | StdioKind::Inherit => None,
@@ -118,8 +124,7 @@ fn run(
         StdioKind::Inherit | StdioKind::Terminal(_) => (None, None),
     };
     let (report, child_report) = io::pipe().map_err(|error| Refusal::new("make a pipe", error))?;
-    let forked = groups.fork();
-    let pid = match forked.map_err(|error| Refusal::new("create namespaces", error))? {
+    let pid = match place.fork(groups)? {
         Joined::Parent(pid) => pid,
         Joined::Child(joined) => {
             let terminal = terminal.as_mut().and_then(Terminal::take_inner_side);
@@ -128,7 +133,7 @@ fn run(
             init::main(
                 joined,
                 &root,
-                mounts.layout(),
+                place,
                 process,
                 child_output,
                 terminal.as_ref(),
@@ -147,6 +152,7 @@ fn run(
     // Whatever happened, nothing of the tree is left when this returns.
     kill_process(pid, Signal::KILL).ok();
     waitpid(Some(pid), WaitOptions::empty()).map_err(|error| Refusal::new("wait", error))?;
+    place.end_processes()?;
     let here = attended.map_err(|error| Refusal::new("attend the process", error))?;
     if let Some(output) = &output {
         drain(socket, output).map_err(|error| Refusal::new("read the output", error))?;

@@ -102,6 +102,9 @@ impl Mounts {
         })
     }
 
+    /// Where processes with [`Root::Tools`] see the fetched repositories.
+    pub(super) const REPOSITORIES: &str = "/run/atelier/git";
+
     /// What was written outside of the workspace, and will be thrown away.
     pub(super) fn outside(&self) -> Written {
         self.outside.written()
@@ -158,7 +161,10 @@ fn tools_root(root: &Path, scratch: &Path, hostname: &str) -> Mounted<()> {
     folder_in(root, "etc")?;
     identity::write(&root.join("etc"), |_| String::new(), hostname, |_| false)?;
     furnish(root, scratch)?;
-    let (git, target) = (scratch.join("git"), root.join("run/atelier/git"));
+    let (git, target) = (
+        scratch.join("git"),
+        root.join(Mounts::REPOSITORIES.trim_start_matches('/')),
+    );
     at("make a mount point", fs::create_dir_all(&target))?;
     at("show the repositories", mount_bind(&git, &target))?;
     at("make the repositories read-only", protect(&target))

@@ -49,7 +49,7 @@ pub(super) enum Version {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CacheMount {
-    /// Relative to the store.
+    /// From the store on.
     pub source: String,
     pub target: String,
 }
@@ -76,6 +76,8 @@ pub(super) enum Request {
     Kill,
     /// Tells what was written outside of the workspace.
     Outside,
+    /// Puts what is in the workspace where it is published from, if it is not there.
+    Capture,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,13 +127,23 @@ pub(super) enum StdioKind {
 
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// The file systems are mounted.
-    Ready(Workspace),
+    /// The workspace is there, and processes can be run.
+    Ready(Ready),
     Output(Vec<u8>),
     Ended(Ending),
-    Outside(Written),
+    /// `None` if it is not known.
+    Outside(Option<Written>),
+    Captured,
     /// The machine said no.
     Refused(Refusal),
+}
+
+/// What a launcher has prepared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Ready {
+    pub workspace: Workspace,
+    /// Where processes with [`Root::Tools`] see the fetched repositories.
+    pub repositories: String,
 }
 
 /// What a sandbox's workspace is made of.
@@ -141,6 +153,8 @@ pub(super) enum Workspace {
     Overlaid,
     /// A copy of them: overlays cannot be mounted here. In bytes; cloned ones share their room.
     Copied { copied: u64, cloned: u64 },
+    /// A folder of the machine, filled from them; there is no sandbox.
+    Direct,
 }
 
 /// What was written outside of the workspace.
@@ -164,9 +178,10 @@ pub(super) struct Refusal {
 /// The replies that travel as JSON; output goes as it is.
 #[derive(Serialize, Deserialize)]
 enum Message {
-    Ready(Workspace),
+    Ready(Ready),
     Ended(Ending),
-    Outside(Written),
+    Outside(Option<Written>),
+    Captured,
     Refused(Refusal),
 }
 
@@ -223,9 +238,10 @@ pub(super) fn encode_request(message: &impl Serialize) -> io::Result<Vec<u8>> {
 pub(super) fn encode_reply(reply: Reply) -> io::Result<Vec<u8>> {
     let message = match reply {
         Reply::Output(bytes) => return frame(OUTPUT, &bytes),
-        Reply::Ready(workspace) => Message::Ready(workspace),
+        Reply::Ready(ready) => Message::Ready(ready),
         Reply::Ended(ending) => Message::Ended(ending),
         Reply::Outside(written) => Message::Outside(written),
+        Reply::Captured => Message::Captured,
         Reply::Refused(refusal) => Message::Refused(refusal),
     };
     frame(JSON, &serde_json::to_vec(&message)?)
@@ -236,9 +252,10 @@ pub(super) fn decode_reply(head: [u8; HEAD], body: Vec<u8>) -> io::Result<Reply>
         return Ok(Reply::Output(body));
     }
     Ok(match serde_json::from_slice(&body)? {
-        Message::Ready(workspace) => Reply::Ready(workspace),
+        Message::Ready(ready) => Reply::Ready(ready),
         Message::Ended(ending) => Reply::Ended(ending),
         Message::Outside(written) => Reply::Outside(written),
+        Message::Captured => Reply::Captured,
         Message::Refused(refusal) => Reply::Refused(refusal),
     })
 }

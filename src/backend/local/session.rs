@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,24 +14,29 @@ use tokio::process::{Child, Command};
 use super::launcher;
 use super::limits::{ControlGroups, Group, Limits};
 use super::protocol::{
-    HEAD, Layout, Process, Refusal, Reply, Request, Workspace, Written, body_length, decode_reply,
-    encode_request,
+    HEAD, Layout, Process, Ready, Refusal, Reply, Request, Workspace, Written, body_length,
+    decode_reply, encode_request,
 };
+use super::way::Way;
 use crate::backend::{BackendError, Class, Ending};
 
 /// A launcher with its file systems mounted. Dropped, it dies, and the sandbox with it.
 pub(super) struct Session {
-    launcher: Child,
-    /// What limits it; removed when the launcher is gone.
-    pub(super) group: Group,
+    // Closed before the launcher is waited for.
     pub(super) requests: Requests,
     pub(super) replies: Replies,
-    workspace: Workspace,
+    launcher: Launcher,
+    ready: Ready,
+    /// What limits it; removed when the launcher is gone.
+    pub(super) group: Group,
 }
 
 /// How long a launcher may take to end what it runs: as many processes as the limits allow, on a machine that they have
 /// kept busy.
 const FAREWELL: Duration = Duration::from_secs(20);
+
+/// How long one may take that has a workspace to empty.
+const TIDYING: Duration = Duration::from_mins(10);
 
 pub(super) struct Requests(OwnedWriteHalf);
 
@@ -51,8 +56,8 @@ impl Session {
         limits: &Limits,
     ) -> Result<Self, BackendError> {
         let (ours, theirs) = StdStream::pair().map_err(|error| broken("make a socket", error))?;
-        let launcher =
-            spawn(&theirs.into()).map_err(|error| broken("start the launcher", error))?;
+        let launcher = Launcher::start(&theirs.into(), layout.way);
+        let launcher = launcher.map_err(|error| broken("start the launcher", error))?;
         // While it starts.
         let group = groups.group(limits);
         layout.groups = group.folders();
@@ -65,28 +70,34 @@ impl Session {
             come: Vec::new(),
         };
         let mut session = Self {
-            launcher,
-            group,
             requests: Requests(requests),
             replies,
-            workspace: Workspace::Overlaid,
+            launcher,
+            ready: Ready {
+                workspace: Workspace::Overlaid,
+                repositories: String::new(),
+            },
+            group,
         };
         session.requests.send(&layout).await?;
         match session.replies.receive().await? {
-            Reply::Ready(workspace) => {
-                session.workspace = workspace;
+            Reply::Ready(ready) => {
+                session.ready = ready;
                 Ok(session)
             }
             Reply::Refused(refused) => Err(describe(&refused)),
-            Reply::Output(_) | Reply::Ended(_) | Reply::Outside(_) => {
-                Err(broken("start a sandbox", "an odd reply"))
-            }
+            _ => Err(broken("start a sandbox", "an odd reply")),
         }
     }
 
     /// What the workspace is made of.
     pub(super) fn workspace(&self) -> Workspace {
-        self.workspace
+        self.ready.workspace
+    }
+
+    /// Where processes with [`super::protocol::Root::Tools`] see the fetched repositories.
+    pub(super) fn repositories(&self) -> &str {
+        &self.ready.repositories
     }
 
     /// Runs one process tree to its end. `output` gets what it prints, as it comes. May be given up, if [`Self::kill`]
@@ -102,22 +113,30 @@ impl Session {
                 Reply::Output(bytes) => output(&bytes).await,
                 Reply::Ended(ending) => return Ok(ending),
                 Reply::Refused(refused) => return Err(describe(&refused)),
-                Reply::Ready(_) | Reply::Outside(_) => {
+                Reply::Ready(_) | Reply::Outside(_) | Reply::Captured => {
                     return Err(broken("run a process", "an odd reply"));
                 }
             }
         }
     }
 
-    /// What was written outside of the workspace so far.
-    pub(super) async fn outside(&mut self) -> Result<Written, BackendError> {
+    /// What was written outside of the workspace so far; `None` where nobody can tell.
+    pub(super) async fn outside(&mut self) -> Result<Option<Written>, BackendError> {
         self.requests.send(&Request::Outside).await?;
         match self.replies.receive().await? {
             Reply::Outside(written) => Ok(written),
             Reply::Refused(refused) => Err(describe(&refused)),
-            Reply::Ready(_) | Reply::Output(_) | Reply::Ended(_) => {
-                Err(broken("look outside of the workspace", "an odd reply"))
-            }
+            _ => Err(broken("look outside of the workspace", "an odd reply")),
+        }
+    }
+
+    /// Puts what is in the workspace where it is published from.
+    pub(super) async fn capture(&mut self) -> Result<(), BackendError> {
+        self.requests.send(&Request::Capture).await?;
+        match self.replies.receive().await? {
+            Reply::Captured => Ok(()),
+            Reply::Refused(refused) => Err(describe(&refused)),
+            _ => Err(broken("capture the workspace", "an odd reply")),
         }
     }
 
@@ -134,7 +153,7 @@ impl Session {
         let killed = tokio::time::timeout(FAREWELL, killed).await;
         // Something has stopped it; what it runs ends with it.
         killed.unwrap_or_else(|_| {
-            self.launcher.start_kill().ok();
+            self.launcher.process.start_kill().ok();
             Err(ended())
         })
     }
@@ -144,9 +163,14 @@ impl Session {
         drop(self.requests);
         drop(self.replies);
         // Alone, it ends and reaps what it runs before it ends itself. Killed, it could not wait for that.
-        let ended = tokio::time::timeout(FAREWELL, self.launcher.wait()).await;
+        let farewell = if self.launcher.tidies {
+            TIDYING
+        } else {
+            FAREWELL
+        };
+        let ended = tokio::time::timeout(farewell, self.launcher.process.wait()).await;
         if ended.is_err() {
-            self.launcher.kill().await.ok();
+            self.launcher.process.kill().await.ok();
         }
     }
 }
@@ -195,18 +219,42 @@ fn take_frame(come: &mut Vec<u8>) -> std::io::Result<Option<Reply>> {
     decode_reply(head, body).map(Some)
 }
 
-fn spawn(socket: &OwnedFd) -> std::io::Result<Child> {
-    // Nothing else is started between here and the end of this function: this thread starts all processes.
-    rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::empty())?;
-    Command::new("/proc/self/exe")
-        .arg(launcher::ARGUMENT)
-        .arg(socket.as_raw_fd().to_string())
-        .arg(std::process::id().to_string())
-        .stdin(Stdio::inherit())
-        // A terminal's Ctrl-C is for atelier, which decides what becomes of the sandbox.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
+/// The launcher's process.
+struct Launcher {
+    process: Child,
+    /// It ends by itself when its socket closes, and has to: killed, it would leave processes, and a workspace.
+    tidies: bool,
+}
+
+impl Launcher {
+    fn start(socket: &OwnedFd, way: Way) -> std::io::Result<Self> {
+        // Nothing else is started between here and the end of this function: this thread starts all processes.
+        rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::empty())?;
+        let tidies = way.is_direct();
+        let process = Command::new("/proc/self/exe")
+            .arg(launcher::ARGUMENT)
+            .arg(socket.as_raw_fd().to_string())
+            .arg(std::process::id().to_string())
+            .stdin(Stdio::inherit())
+            // A terminal's Ctrl-C is for atelier, which decides what becomes of the sandbox.
+            .process_group(0)
+            .kill_on_drop(!tidies)
+            .spawn()?;
+        Ok(Self { process, tidies })
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        // A dropped session's socket is closed by now. Who has no time for more leaves the rest to the launcher.
+        let began = Instant::now();
+        while self.tidies
+            && matches!(self.process.try_wait(), Ok(None))
+            && began.elapsed() < FAREWELL
+        {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 }
 
 fn ended() -> BackendError {
@@ -248,6 +296,19 @@ fn way_out(operation: &str, errno: Option<Errno>) -> &'static str {
         "mount /proc" if denied => {
             "something hides parts of /proc, as containers do: start this one with `--security-opt \
              systempaths=unconfined` or privileged; if it is thrown away, use --sandbox direct"
+        }
+        "make /home/dev" if denied => {
+            "have root make it: mkdir /home/dev && chown YOU /home/dev; or run atelier as root"
+        }
+        "fill /home/dev" if denied => {
+            "the snapshot has files of other users, as root steps make them, which only root can copy: run atelier as root"
+        }
+        "capture /home/dev" if denied => {
+            "a step has closed files to its own user: have it leave them readable, or run atelier as root"
+        }
+        "use /home/dev" => {
+            "--sandbox direct fills and empties it, so nothing of anybody else may be there: move that away, or wait for \
+             the other process to end"
         }
         "mount an overlay" => {
             "the store's file system cannot hold overlays: place it on ext4, xfs or btrfs with --store DIR"

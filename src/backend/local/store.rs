@@ -10,6 +10,7 @@
 //! locks/<key>       a bake's lease, with the name of its log
 //! logs/, targets/   logs of bakes, and which was each target's last
 //! caches/<name>     folders kept between bakes
+//! direct/           which folder of the machine was taken as a workspace; see `direct.rs`
 //! trash/            what is being deleted
 //! *.json, *.config  what is remembered of the machine, and may be lost
 //! ```
@@ -22,13 +23,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::nonce;
-use super::way::{DEV, Sandbox, Way};
+use super::way::{DEV, Isolation, Sandbox, Way};
 use crate::backend::{BackendError, Class, Presence, Snapshot};
 use crate::key;
 use crate::node::ContentKey;
 
 mod sweep;
-pub(super) use sweep::{REAP, empty_trash};
+pub(super) use sweep::{REAP, empty, empty_trash};
 
 /// The store's version and how its layers are to be mounted.
 const FORMAT: &str = "atelier store 2, layers ovl-userxattr-1\n";
@@ -54,6 +55,7 @@ const INODES: u64 = 16;
 pub(super) struct Store {
     root: PathBuf,
     way: Way,
+    accept_direct: bool,
 }
 
 /// A published snapshot as it stands on disk.
@@ -76,6 +78,24 @@ pub(super) struct Layer {
     pub manifest: String,
 }
 
+/// What a workspace stands on.
+#[derive(Debug, Default)]
+pub(super) struct Below {
+    /// Lowest first.
+    pub layers: Vec<Layer>,
+    /// Whether it was baked without a sandbox, and so whatever stands on it.
+    pub direct: bool,
+}
+
+impl From<Record> for Below {
+    fn from(record: Record) -> Self {
+        Self {
+            layers: record.layers,
+            direct: record.sandbox == Sandbox::Direct,
+        }
+    }
+}
+
 /// A folder of one bake or sandbox; dropped, it is deleted.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -87,10 +107,11 @@ pub(super) struct Scratch {
 
 impl Store {
     /// Opens the store at `root`, and makes it if there is none.
-    pub(super) fn open(root: &Path) -> Result<Self, BackendError> {
+    pub(super) fn open(root: &Path, isolation: Isolation) -> Result<Self, BackendError> {
         let store = Self {
             root: root.to_owned(),
-            way: Way::of_caller(),
+            way: Way::wanted(isolation),
+            accept_direct: isolation.accept_direct,
         };
         store.prepare().map_err(|error| unusable(root, &error))?;
         match fs::read_to_string(root.join("format")) {
@@ -178,8 +199,8 @@ impl Store {
     /// The record of a key, if it may be used here; the error says why it may not.
     pub(super) fn record(&self, key: ContentKey) -> Result<Option<Record>, String> {
         match self.load(key)? {
-            Some(record) if !record.sandbox.serves(self.way) => {
-                Err(format!("it was baked in {}", record.sandbox))
+            Some(record) if !record.sandbox.serves(self.way, self.accept_direct) => {
+                Err(record.sandbox.refusal())
             }
             record => Ok(record),
         }
@@ -239,7 +260,7 @@ impl Store {
     pub(super) fn publish(
         &self,
         scratch: &Scratch,
-        below: Vec<Layer>,
+        below: Below,
         manifest: String,
         snapshot: Snapshot,
     ) -> io::Result<Record> {
@@ -251,12 +272,16 @@ impl Store {
         sync_folder(&scratch.path(LAYER))?;
         fs::rename(scratch.path(LAYER), self.root.join(&name))?;
         sync_folder(&self.root.join("l"))?;
-        let mut layers = below;
+        let mut layers = below.layers;
         layers.push(Layer { name, manifest });
+        let sandbox = match below.direct {
+            true => Sandbox::Direct,
+            false => self.way.sandbox(),
+        };
         let record = Record {
             snapshot,
             layers,
-            sandbox: self.way.sandbox(),
+            sandbox,
         };
         let name = record_name(record.snapshot.key);
         self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
@@ -280,12 +305,24 @@ impl Store {
         }
     }
 
-    /// The folder behind a cache, which `dev` owns.
+    /// Where the folder behind a cache is, from the store on.
+    pub(super) fn cache(&self, name: &str) -> String {
+        match self.way.is_direct() && self.way.has_root() {
+            // Without mounts `dev` could not come to it in root's store.
+            true => format!("/var/cache/atelier-direct/{name}"),
+            false => format!("caches/{name}"),
+        }
+    }
+
+    /// Makes the folder behind a cache, which `dev` owns.
     pub(super) fn make_cache(&self, name: &str) -> io::Result<()> {
         let folder = self.root.join(name);
         fs::create_dir_all(&folder)?;
         match self.way {
             Way::Root => std::os::unix::fs::chown(&folder, Some(DEV), Some(DEV)),
+            Way::Direct { user, group } => {
+                std::os::unix::fs::chown(&folder, Some(user), Some(group))
+            }
             // The caller is `dev`.
             Way::Range { .. } | Way::Alone { .. } => Ok(()),
         }

@@ -15,7 +15,7 @@ use crate::sys;
 /// Enters the namespace that `way` needs, and becomes root there. Forgets the parent-death signal.
 pub(super) fn enter(way: Way) -> Result<(), Refusal> {
     match way {
-        Way::Root => Ok(()),
+        Way::Root | Way::Direct { .. } => Ok(()),
         Way::Range { users, groups } => {
             enter_with_range(users, groups)?;
             become_root().map_err(|error| Refusal::new("become root of a user namespace", error))

@@ -26,6 +26,17 @@ pub(super) enum Way {
     Range { users: Ids, groups: Ids },
     /// A user without such ids. There is one user in a sandbox.
     Alone { user: u32, group: u32 },
+    /// No sandbox: the machine itself, on which `dev` is this user. See [`super::direct`].
+    Direct { user: u32, group: u32 },
+}
+
+/// What a caller wants of sandboxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Isolation {
+    /// Work on the machine itself, since it is thrown away.
+    pub direct: bool,
+    /// Take snapshots that were baked so also for sandboxes.
+    pub accept_direct: bool,
 }
 
 /// The caller's own id, and the first of those that are lent.
@@ -42,9 +53,25 @@ pub(super) enum Sandbox {
     Root,
     Range,
     Alone,
+    Direct,
 }
 
 impl Way {
+    /// The caller's, as they want it.
+    pub(super) fn wanted(isolation: Isolation) -> Self {
+        match isolation.direct {
+            false => Self::of_caller(),
+            true if geteuid().is_root() => Self::Direct {
+                user: DEV,
+                group: DEV,
+            },
+            true => Self::Direct {
+                user: geteuid().as_raw(),
+                group: getegid().as_raw(),
+            },
+        }
+    }
+
     /// The caller's way.
     pub(super) fn of_caller() -> Self {
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
@@ -80,14 +107,29 @@ impl Way {
             Self::Root => Sandbox::Root,
             Self::Range { .. } => Sandbox::Range,
             Self::Alone { .. } => Sandbox::Alone,
+            Self::Direct { .. } => Sandbox::Direct,
         }
     }
 
-    /// What `dev` is to a process that has entered the sandbox's namespaces, and is root there.
-    pub(super) fn dev(self) -> u32 {
+    /// What `dev` and their group are to a process that has entered the sandbox's namespaces, and is root there.
+    pub(super) fn dev(self) -> (u32, u32) {
         match self {
-            Self::Root | Self::Range { .. } => DEV,
-            Self::Alone { .. } => 0,
+            Self::Root | Self::Range { .. } => (DEV, DEV),
+            Self::Alone { .. } => (0, 0),
+            Self::Direct { user, group } => (user, group),
+        }
+    }
+
+    pub(super) fn is_direct(self) -> bool {
+        matches!(self, Self::Direct { .. })
+    }
+
+    /// Whether steps may run as root.
+    pub(super) fn has_root(self) -> bool {
+        match self {
+            Self::Root | Self::Range { .. } => true,
+            Self::Alone { .. } => false,
+            Self::Direct { .. } => geteuid().is_root(),
         }
     }
 }
@@ -104,12 +146,28 @@ impl Ids {
 }
 
 impl Sandbox {
-    /// Whether a snapshot that was baked this way is what `way` would have baked.
-    pub(super) fn serves(self, way: Way) -> bool {
+    /// Whether a snapshot that was baked this way is what `way` would have baked. Without a sandbox a step may have seen
+    /// anything, so that is for those who say that they take it.
+    pub(super) fn serves(self, way: Way, accept_direct: bool) -> bool {
         match (self, way.sandbox()) {
+            (_, Self::Direct) => true,
+            (Self::Direct, _) => accept_direct,
             // With one user, everything is `dev`'s, which every user's way shows as it is.
             (Self::Alone, Self::Range) => true,
             (baked, wanted) => baked == wanted,
+        }
+    }
+}
+
+impl Sandbox {
+    /// Why a snapshot that was baked so does not serve.
+    pub(super) fn refusal(self) -> String {
+        match self {
+            Self::Direct => {
+                "it was baked with --sandbox direct, which isolates nothing; --accept-direct takes it"
+                    .to_owned()
+            }
+            _ => format!("it was baked in {self}"),
         }
     }
 }
@@ -120,6 +178,7 @@ impl std::fmt::Display for Sandbox {
             Self::Root => "namespaces, as root",
             Self::Range => "namespaces, as a user with a range of ids",
             Self::Alone => "namespaces, as a user with one id",
+            Self::Direct => "the machine itself, without any isolation",
         })
     }
 }
@@ -198,9 +257,26 @@ mod tests {
             groups: Ids { own: 7, lent: 1 },
         };
         let alone = Way::Alone { user: 7, group: 7 };
-        assert!(Sandbox::Range.serves(range) && Sandbox::Alone.serves(range));
-        assert!(Sandbox::Alone.serves(alone) && !Sandbox::Range.serves(alone));
-        assert!(Sandbox::Root.serves(Way::Root) && !Sandbox::Root.serves(range));
-        assert!(!Sandbox::Alone.serves(Way::Root));
+        assert!(Sandbox::Range.serves(range, false) && Sandbox::Alone.serves(range, false));
+        assert!(Sandbox::Alone.serves(alone, false) && !Sandbox::Range.serves(alone, false));
+        assert!(Sandbox::Root.serves(Way::Root, false) && !Sandbox::Root.serves(range, false));
+        assert!(!Sandbox::Alone.serves(Way::Root, false));
+    }
+
+    #[test]
+    fn what_no_sandbox_kept_is_for_those_who_take_it() {
+        let direct = Way::Direct { user: 7, group: 7 };
+        for sandbox in [
+            Sandbox::Root,
+            Sandbox::Range,
+            Sandbox::Alone,
+            Sandbox::Direct,
+        ] {
+            assert!(sandbox.serves(direct, false), "{sandbox}");
+        }
+        for way in [Way::Root, Way::Alone { user: 7, group: 7 }] {
+            assert!(!Sandbox::Direct.serves(way, false) && Sandbox::Direct.serves(way, true));
+        }
+        assert!(!Sandbox::Alone.serves(Way::Root, true));
     }
 }

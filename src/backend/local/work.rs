@@ -18,7 +18,7 @@ use super::session;
 use super::store::{MANIFEST, TREE};
 use super::tree::{self, Manifest, Material, Needles, find_recent, merge};
 use super::userns;
-use super::way::Way;
+use super::way::{DEV, Way};
 use crate::backend::{BackendError, Class};
 use crate::oci::Digest;
 
@@ -127,7 +127,7 @@ fn work(way: Way, job: Job) -> Result<serde_json::Value, Refusal> {
             since,
         } => {
             let (needles, too_short) = needles(secrets);
-            let mut described = describe(&layer, &needles)?;
+            let mut described = describe(way, &layer, &needles)?;
             described.too_short = too_short;
             for cache in caches {
                 let found = clean(&cache, &needles, since);
@@ -141,10 +141,10 @@ fn work(way: Way, job: Job) -> Result<serde_json::Value, Refusal> {
             fs::create_dir(&tree)
                 .and_then(|()| merge(&trees, &tree, Material::Link))
                 .map_err(|error| Refusal::new("merge layers", error))?;
-            say(&describe(&layer, &Needles::none())?)
+            say(&describe(way, &layer, &Needles::none())?)
         }
         Job::Verify { layer, digest } => {
-            let damage = verify(&layer, &digest);
+            let damage = verify(way, &layer, &digest);
             say(&damage.map_err(|error| Refusal::new("verify a layer", error))?)
         }
     }
@@ -173,16 +173,18 @@ fn clean(cache: &Path, needles: &Needles, since: i64) -> io::Result<Vec<(usize, 
     Ok(told)
 }
 
-fn describe(layer: &Path, needles: &Needles) -> Result<Described, Refusal> {
+fn describe(way: Way, layer: &Path, needles: &Needles) -> Result<Described, Refusal> {
     let described = tree::describe(&layer.join(TREE), needles);
     let described = described.map_err(|error| Refusal::new("describe the workspace", error))?;
-    let stored = described.manifest.encode();
+    // Whoever `dev` is to this process: the next one may see it in another way.
+    let manifest = described.manifest.with_owner(way.dev(), (DEV, DEV));
+    let stored = manifest.encode();
     stored
         .and_then(|stored| fs::write(layer.join(MANIFEST), stored))
         .map_err(|error| Refusal::new("write the manifest", error))?;
     let found = described.found.iter();
     Ok(Described {
-        manifest: described.manifest.digest().to_hex().to_string(),
+        manifest: manifest.digest().to_hex().to_string(),
         bytes: described.bytes,
         found: found
             .map(|found| (found.secret, found.path.display().to_string()))
@@ -192,13 +194,14 @@ fn describe(layer: &Path, needles: &Needles) -> Result<Described, Refusal> {
 }
 
 /// What is not as it was when the layer was published, in words; nothing if all is.
-fn verify(layer: &Path, digest: &str) -> io::Result<Vec<String>> {
+fn verify(way: Way, layer: &Path, digest: &str) -> io::Result<Vec<String>> {
     let manifest = match fs::read(layer.join(MANIFEST)).and_then(|stored| Manifest::decode(&stored))
     {
         Ok(manifest) if manifest.digest().to_hex().as_str() == digest => manifest,
         Ok(_) => return Ok(vec!["its manifest is another one".to_owned()]),
         Err(error) => return Ok(vec![format!("its manifest cannot be read: {error}")]),
     };
+    let manifest = manifest.with_owner((DEV, DEV), way.dev());
     match tree::verify(&layer.join(TREE), &manifest) {
         Ok(differences) => Ok(differences.iter().map(ToString::to_string).collect()),
         // What the disk does not give back is damage, and not a failure.

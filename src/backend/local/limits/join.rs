@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 
 use super::super::protocol::{GroupFolder, Refusal, Version};
-use crate::sys::{self, Fork};
+use crate::sys::Fork;
 
 /// The groups of a sandbox, held against a sweep for as long as the launcher lives.
 pub(in super::super) struct Membership(Vec<Door>);
@@ -37,15 +37,17 @@ impl Membership {
             .map_err(|error| Refusal::new("open a control group", error))
     }
 
-    /// Forks into new namespaces and into the groups.
-    pub(in super::super) fn fork(&self) -> io::Result<Joined> {
+    /// Forks into the groups, by a call that makes namespaces too, or none.
+    pub(in super::super) fn fork(
+        &self,
+        fork: fn(Option<BorrowedFd<'_>>) -> io::Result<Fork>,
+    ) -> io::Result<Joined> {
         let unified = self.0.iter().find(|door| door.version == Version::Two);
-        let inside =
-            unified.and_then(|door| sys::fork_into_namespaces(Some(door.folder.as_fd())).ok());
+        let inside = unified.and_then(|door| fork(Some(door.folder.as_fd())).ok());
         // A kernel or a filter without clone3 leaves it to the child.
         let (fork, is_inside) = match inside {
             Some(fork) => (fork, true),
-            None => (sys::fork_into_namespaces(None)?, false),
+            None => (fork(None)?, false),
         };
         Ok(match fork {
             Fork::Parent(pid) => Joined::Parent(pid),

@@ -16,7 +16,7 @@ pub(super) fn mount_cache(root: &Path, cache: &CacheMount, store: &Path, way: Wa
         Some(absolute) => absolute.to_owned(),
         None => format!("{WORKSPACE}/{}", cache.target),
     };
-    let folder = make_folders(root, &target, way.dev())
+    let folder = make_folders(root, &target, way.dev().0)
         .map_err(|error| Refusal::new(format!("make the folder of cache {target}"), error))?;
     let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
     at("mount a cache", mount_bind(&source, name))

@@ -21,7 +21,7 @@ pub(super) fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mount
     at("make a folder in the store", fs::create_dir(&upper))?;
     at(
         "take over the folder's attributes",
-        inherit(layout.workspace.last(), &upper, layout.way.dev()),
+        inherit(layout.workspace.last(), &upper, layout.way.dev().0),
     )?;
     match mount(
         &layout.workspace,

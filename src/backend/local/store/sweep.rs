@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -136,20 +137,25 @@ impl Store {
     }
 }
 
-/// Empties the trash of the store that is the current folder, until there is none, or nothing more can be deleted. One
-/// process at a time does it, as whoever may delete what steps made.
+/// Empties the trash of the store that is the current folder. One process at a time does it, as whoever may delete what
+/// steps made.
 pub(in super::super) fn empty_trash() -> io::Result<()> {
-    userns::enter(Way::of_caller()).map_err(|refusal| io::Error::other(refusal.cause))?;
+    // Where that is refused, there is nothing but what the caller made.
+    userns::enter(Way::of_caller()).ok();
     let lock = File::create("locks/reap")?;
     if lock.try_lock().is_err() {
         return Ok(());
     }
-    let trash = Path::new("trash");
+    empty(Path::new("trash"))
+}
+
+/// Deletes what is in a folder, until there is nothing, or nothing more can be deleted.
+pub(in super::super) fn empty(folder: &Path) -> io::Result<()> {
     let mut deleted = true;
     while deleted {
         deleted = false;
-        for entry in fs::read_dir(trash)?.flatten() {
-            deleted |= delete(&entry.path(), trash, DEEPEST);
+        for entry in fs::read_dir(folder)?.flatten() {
+            deleted |= delete(&entry.path(), folder, DEEPEST);
         }
     }
     Ok(())
@@ -161,9 +167,14 @@ const DEEPEST: usize = 12;
 /// Deletes what it can; `true` if that was anything. What lies deeper than `depth` goes to the trash by itself first: a
 /// step may nest folders deeper than a path or a stack can tell.
 fn delete(path: &Path, trash: &Path, depth: usize) -> bool {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    if !is_folder {
-        return fs::remove_file(path).is_ok();
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            // Its owner may have closed it to themselves.
+            if meta.permissions().mode() & 0o700 != 0o700 {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o700)).ok();
+            }
+        }
+        _ => return fs::remove_file(path).is_ok(),
     }
     if depth == 0 {
         return fs::rename(path, trash.join(nonce::name())).is_ok();

@@ -97,6 +97,19 @@ impl Manifest {
         }
     }
 
+    /// The same with what belongs to the user and the group `from` given to those of `to`.
+    #[must_use]
+    pub fn with_owner(mut self, from: (u32, u32), to: (u32, u32)) -> Self {
+        for entry in &mut self.entries {
+            // Of a whiteout there is a name alone.
+            if entry.kind != Kind::Whiteout {
+                entry.uid = if entry.uid == from.0 { to.0 } else { entry.uid };
+                entry.gid = if entry.gid == from.1 { to.1 } else { entry.gid };
+            }
+        }
+        self
+    }
+
     /// The BLAKE3 digest of the plain form.
     pub fn digest(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
