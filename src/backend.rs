@@ -3,6 +3,7 @@
 //! A backend gets normalised requests, in which everything is decided: it knows nothing of files, plans or targets.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,17 +45,29 @@ pub trait Backend {
     /// Removes a snapshot; its children stay whole. `false` if there was none.
     async fn remove(&self, key: ContentKey) -> Result<bool, BackendError>;
 
-    /// Starts a sandbox with a copy-on-write view of a snapshot.
+    /// Starts a sandbox with a copy-on-write view of a snapshot. One that is kept outlives this value and its process.
+    ///
+    /// A name in use is an error of [`Class::InUse`], unless it is that of a kept sandbox of the same snapshot which has
+    /// ended: that one is started again on what it had written.
     async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError>;
 
-    /// Runs a command in a sandbox and returns how it ended.
+    /// Runs a command in a sandbox and returns how it ended. In a kept one, several may run at a time, what they leave
+    /// in the background goes on, and signals that this process gets are passed on to a command that has its streams.
     async fn exec(&self, sandbox: &SandboxId, command: &Exec) -> Result<Ending, BackendError>;
 
-    /// The sandboxes that this value has booted and not destroyed.
-    async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError>;
+    /// Starts a command in a kept sandbox and leaves it to itself; its output goes to the sandbox's log. Returns how it
+    /// ended if it could not be started.
+    async fn start(
+        &self,
+        sandbox: &SandboxId,
+        command: &Exec,
+    ) -> Result<Option<Ending>, BackendError>;
 
-    /// Ends a sandbox and forgets its writes; one that is gone already is success.
-    async fn destroy(&self, sandbox: &SandboxId) -> Result<(), BackendError>;
+    /// The sandboxes that anybody has kept, and those that this value has booted and not destroyed; oldest first.
+    async fn sandboxes(&self) -> Result<Vec<Sandbox>, BackendError>;
+
+    /// Ends a sandbox, whoever booted it, and forgets its writes. `false` if there was none.
+    async fn destroy(&self, sandbox: &SandboxId) -> Result<bool, BackendError>;
 
     /// Removes what crashes have left behind; returns how many things that were.
     async fn sweep(&self) -> Result<usize, BackendError>;
@@ -182,11 +195,67 @@ pub struct SandboxRequest {
     pub image: PinnedImage,
     pub environment: Environment,
     pub resources: Resources,
+    pub network: Network,
+    /// The sandbox outlives the caller.
+    pub keep: Option<Keep>,
 }
 
-/// Names a running sandbox of a backend.
+/// How a sandbox is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Keep {
+    /// See [`is_sandbox_name`]; without one, the backend makes one up.
+    pub name: Option<String>,
+}
+
+/// What of the network a sandbox sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// All that the machine sees.
+    #[default]
+    Host,
+    /// A loopback device of its own.
+    None,
+}
+
+/// Names a sandbox of a backend: that of a kept one is its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SandboxId(pub String);
+
+/// A sandbox that is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sandbox {
+    pub id: SandboxId,
+    /// `None` for one that ends with who booted it.
+    pub name: Option<String>,
+    /// The snapshot that it was booted from.
+    pub key: ContentKey,
+    /// That snapshot's target.
+    pub node: String,
+    /// UTC, RFC 3339.
+    pub created: String,
+    pub state: SandboxState,
+    /// How many processes run in it, where that can be told.
+    pub processes: Option<usize>,
+    /// Where the output of what was started in it goes.
+    pub log: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SandboxState {
+    Running,
+    /// The machine was restarted, or something killed it. Its writes are there until it is destroyed.
+    Ended,
+}
+
+/// Whether a kept sandbox can have this name: up to 63 letters, digits, `-`, `_` and `.`, of which the first is a letter
+/// or a digit.
+pub fn is_sandbox_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    name.len() <= 63
+        && name.bytes().all(allowed)
+        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+}
 
 #[derive(Clone, Debug)]
 pub struct Exec {
@@ -195,8 +264,10 @@ pub struct Exec {
     /// Relative to /home/dev.
     pub folder: String,
     pub stdio: Stdio,
-    /// Added to the sandbox's environment, such as TERM.
+    /// What the sandbox's environment does not say itself, such as TERM.
     pub variables: BTreeMap<String, String>,
+    /// For this command alone, over the sandbox's own.
+    pub environment: Environment,
 }
 
 /// Where a command's input and output go.
@@ -206,6 +277,14 @@ pub enum Stdio {
     Inherit,
     /// No input; output is sent line by line.
     Events(Sink),
+}
+
+impl Stdio {
+    /// Whether the command gets a terminal: the caller's own streams are one.
+    pub fn is_terminal(&self) -> bool {
+        let terminal = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        matches!(self, Self::Inherit) && terminal()
+    }
 }
 
 /// How a process ended.
@@ -326,8 +405,10 @@ pub enum Class {
     Denied,
     /// No room.
     Full,
-    /// A snapshot or an image that was there is not.
+    /// A snapshot, an image or a sandbox that was there is not.
     Lost,
+    /// The caller wants what somebody else has, or what cannot be.
+    InUse,
     /// A fault of atelier.
     Bug,
 }

@@ -10,6 +10,7 @@ mod args;
 mod build;
 mod config;
 mod doctor;
+mod exec;
 mod failure;
 mod fsck;
 mod history;
@@ -19,6 +20,7 @@ mod log;
 mod progress;
 mod project;
 mod report;
+mod sandboxes;
 mod snapshots;
 mod ui;
 mod up;
@@ -95,6 +97,10 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Build(args) => Box::pin(build::build(args)).await,
         Command::Plan(args) => Box::pin(build::plan(args)).await,
         Command::Up(args) => Box::pin(up::up(args)).await,
+        Command::Ps(args) => sandboxes::ps(&args).await,
+        Command::Exec(args) => Box::pin(exec::exec(args)).await,
+        Command::Rm(args) => sandboxes::rm(&args).await,
+        Command::Down(args) => sandboxes::down(&args).await,
         Command::Snapshots(args) => snapshots::snapshots(&args).await,
         Command::Log(args) => log::log(&args),
         Command::Key(args) => key::key(&args),

@@ -6,7 +6,9 @@ use atelier_lang::graph::{Base, Content, Folder, Graph, Node, NodeId, Repo};
 use atelier_lang::span::{Span, Spanned};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::backend::{BakeRequest, Checkout, Environment, SandboxRequest, Step, WorkspaceFile};
+use crate::backend::{
+    BakeRequest, Checkout, Environment, Network, SandboxRequest, Step, WorkspaceFile,
+};
 use crate::git::Credential;
 use crate::key;
 use crate::node::{
@@ -333,6 +335,8 @@ impl PinnedNode<'_> {
             image: self.image.clone(),
             environment: self.environment(secrets, extra),
             resources: self.node.resources.clone(),
+            network: Network::Host,
+            keep: None,
         }
     }
 

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -26,12 +26,13 @@ pub(crate) fn fork() -> io::Result<Fork> {
     clone(0, None)
 }
 
-/// Forks; the child is the first process of new PID, mount, IPC and UTS namespaces, and born in the control group of
-/// version 2 whose folder is given.
-pub(crate) fn fork_into_namespaces(group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
-    let namespaces =
-        libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-    clone(namespaces, group)
+/// Forks; the child is the first process of a new PID namespace, in new namespaces of those other kinds, and born in the
+/// control group of version 2 whose folder is given.
+pub(crate) fn fork_into_namespaces(
+    others: UnshareFlags,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<Fork> {
+    clone(libc::CLONE_NEWPID | others.bits().cast_signed(), group)
 }
 
 /// Forks into a control group alone.
@@ -145,6 +146,88 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
         action.assume_init()
     };
     action.sa_sigaction == libc::SIG_IGN
+}
+
+/// What becomes of children that have ended.
+#[derive(Clone, Copy)]
+pub(crate) enum Ended {
+    /// They stay until somebody waits for them.
+    Wait,
+    /// Nobody asks: the kernel forgets them.
+    Vanish,
+}
+
+/// Decides it for this process, and for those that it forks.
+pub(crate) fn children_that_end(ended: Ended) {
+    let action = match ended {
+        Ended::Wait => libc::SIG_DFL,
+        Ended::Vanish => libc::SIG_IGN,
+    };
+    // SAFETY: neither disposition runs any code.
+    unsafe { libc::signal(libc::SIGCHLD, action) };
+}
+
+/// Closes every descriptor, also those that values still own.
+///
+/// Only for a process that uses none of them again, and never returns to what does.
+pub(crate) fn close_everything() {
+    // SAFETY: see above; the caller goes on to wait for its end.
+    unsafe { libc::close_range(0, libc::c_uint::MAX, 0) };
+}
+
+/// Who connected to a socket, or who made the one that this is connected to listen.
+pub(crate) struct Peer {
+    /// `None` if it cannot be named in this PID namespace.
+    pub pid: Option<Pid>,
+    pub uid: u32,
+}
+
+/// The credentials of a socket's other side. The safe call cannot tell of a peer without a process id.
+pub(crate) fn peer(socket: &impl AsFd) -> io::Result<Peer> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes to a structure of that size, in which every number is valid.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    match asked {
+        0 => Ok(Peer {
+            pid: Pid::from_raw(peer.pid),
+            uid: peer.uid,
+        }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Brings the loopback device of this network namespace up, which gives it its addresses.
+pub(crate) fn raise_loopback() -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: all zeros is a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
+    // SAFETY: the request names a device and its flags, which is what this call reads.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Ends this process at once, without destructors: for the child of a fork.

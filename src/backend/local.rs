@@ -11,25 +11,30 @@ use std::path::Path;
 
 use crate::backend::{
     Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Ending, Exec, Presence,
-    SandboxId, SandboxRequest, Snapshot,
+    Sandbox, SandboxId, SandboxRequest, Snapshot,
 };
 use crate::event::Sink;
 use crate::git::Git;
 use crate::node::ContentKey;
 
 mod attach;
+mod attendant;
 mod bake;
 mod boot;
 mod checkout;
+mod descriptors;
 mod direct;
 pub mod doctor;
 mod environment;
 mod files;
+mod first;
 mod flatten;
 pub mod fsck;
 mod gate;
 mod image;
 mod init;
+mod keeper;
+mod kept;
 pub mod launcher;
 mod lease;
 mod limits;
@@ -108,6 +113,13 @@ impl Local {
     }
 }
 
+/// UTC, RFC 3339.
+fn now() -> String {
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+        .to_string()
+}
+
 fn lost(key: ContentKey, cause: &str) -> BackendError {
     BackendError::new(
         Class::Lost,
@@ -135,7 +147,7 @@ impl Drop for Lent<'_> {
             self.local
                 .sandboxes
                 .borrow_mut()
-                .insert(running.id(), running);
+                .insert(running.about().id.clone(), running);
         }
     }
 }
@@ -173,15 +185,20 @@ impl Backend for Local {
     }
 
     async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError> {
+        if let Some(keep) = &request.keep {
+            return Box::pin(kept::boot(self, request, keep)).await;
+        }
         let running = Box::pin(boot::boot(self, request)).await?;
-        let id = running.id();
+        let id = running.about().id.clone();
         self.sandboxes.borrow_mut().insert(id.clone(), running);
         Ok(id)
     }
 
     async fn exec(&self, sandbox: &SandboxId, command: &Exec) -> Result<Ending, BackendError> {
         let running = self.sandboxes.borrow_mut().remove(sandbox);
-        let running = running.ok_or_else(|| boot::not_running(sandbox))?;
+        let Some(running) = running else {
+            return Box::pin(kept::exec(self, sandbox, command)).await;
+        };
         let mut lent = Lent {
             local: self,
             running: Some(running),
@@ -196,16 +213,31 @@ impl Backend for Local {
         }
     }
 
-    async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError> {
-        Ok(self.sandboxes.borrow().keys().cloned().collect())
+    async fn start(
+        &self,
+        sandbox: &SandboxId,
+        command: &Exec,
+    ) -> Result<Option<Ending>, BackendError> {
+        Box::pin(kept::start_in(self, sandbox, command)).await
     }
 
-    async fn destroy(&self, sandbox: &SandboxId) -> Result<(), BackendError> {
+    async fn sandboxes(&self) -> Result<Vec<Sandbox>, BackendError> {
+        let mut all = kept::all(self)?;
+        let own = self.sandboxes.borrow();
+        all.extend(own.values().map(|running| running.about().clone()));
+        all.sort_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
+        Ok(all)
+    }
+
+    async fn destroy(&self, sandbox: &SandboxId) -> Result<bool, BackendError> {
         let running = self.sandboxes.borrow_mut().remove(sandbox);
-        if let Some(running) = running {
-            running.end().await;
+        match running {
+            Some(running) => {
+                running.end().await;
+                Ok(true)
+            }
+            None => Box::pin(kept::destroy(self, sandbox)).await,
         }
-        Ok(())
     }
 
     async fn sweep(&self) -> Result<usize, BackendError> {

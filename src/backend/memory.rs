@@ -5,13 +5,15 @@ use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use super::{
     Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Ending, Exec,
-    Presence, SandboxId, SandboxRequest, Snapshot, Stdio, StepEnding,
+    Presence, Sandbox, SandboxId, SandboxRequest, SandboxState, Snapshot, Stdio, StepEnding,
+    is_sandbox_name,
 };
 use crate::event::{Kind, Sink};
 use crate::key;
@@ -35,9 +37,16 @@ struct State {
     /// Records whose data was taken away.
     lost: BTreeSet<ContentKey>,
     baking: BTreeMap<ContentKey, Baking>,
-    sandboxes: BTreeMap<SandboxId, Files>,
+    sandboxes: BTreeMap<SandboxId, Booted>,
     /// How many sandboxes and snapshots there have been, for names and times.
     count: u64,
+}
+
+struct Booted {
+    about: Sandbox,
+    files: Rc<RefCell<Files>>,
+    /// Runs a command; only a kept one takes another.
+    busy: bool,
 }
 
 /// A bake under way.
@@ -52,6 +61,13 @@ impl Memory {
     /// Takes a snapshot's data away and leaves its record, as a failing disk might.
     pub fn lose(&self, key: ContentKey) {
         self.state.borrow_mut().lost.insert(key);
+    }
+
+    /// Ends a kept sandbox as a machine that is switched off does.
+    pub fn end(&self, sandbox: &SandboxId) {
+        if let Some(booted) = self.state.borrow_mut().sandboxes.get_mut(sandbox) {
+            booted.about.state = SandboxState::Ended;
+        }
     }
 
     async fn lease(
@@ -87,22 +103,43 @@ impl Memory {
         }
     }
 
+    /// A sandbox's files, for a command that begins or has ended.
+    fn borrow(
+        &self,
+        sandbox: &SandboxId,
+        begins: bool,
+    ) -> Result<Rc<RefCell<Files>>, BackendError> {
+        match self.state.borrow_mut().sandboxes.get_mut(sandbox) {
+            Some(booted)
+                if booted.about.state == SandboxState::Running && !(begins && booted.busy) =>
+            {
+                booted.busy = begins && !sandbox_is_kept(sandbox);
+                Ok(Rc::clone(&booted.files))
+            }
+            _ => Err(BackendError::new(
+                Class::Lost,
+                "there is no such sandbox, or it is busy",
+            )),
+        }
+    }
+
     async fn work(
         &self,
         request: &BakeRequest,
         lease: &Lease<'_>,
         events: &Sink,
     ) -> Result<Files, BakeError> {
-        let mut files = match request.parent {
+        let files = RefCell::new(match request.parent {
             Some(parent) => self.files_of(parent)?,
             None => Files::new(),
-        };
+        });
         for file in &request.files {
-            files.insert(file.path.clone(), file.content.clone());
+            let content = file.content.clone();
+            files.borrow_mut().insert(file.path.clone(), content);
         }
         for (index, step) in request.steps.iter().enumerate() {
             let print = |line| lease.print(line, events);
-            let run = command::run(&step.command, &mut files, &print);
+            let run = command::run(&step.command, &files, &print);
             let ending = match tokio::time::timeout(step.timeout, run).await {
                 Err(_) => StepEnding::TimedOut(step.timeout),
                 Ok(ending) => match ending? {
@@ -116,7 +153,7 @@ impl Memory {
                 log: PathBuf::new(),
             });
         }
-        Ok(files)
+        Ok(files.into_inner())
     }
 
     fn publish(&self, request: &BakeRequest, files: Files) -> Snapshot {
@@ -127,11 +164,7 @@ impl Memory {
             preimage: request.preimage.clone(),
             node: request.node.clone(),
             parent: request.parent,
-            created: format!(
-                "1970-01-01T00:{:02}:{:02}.000Z",
-                state.count / 60,
-                state.count % 60
-            ),
+            created: moment(state.count),
             durations: Durations::default(),
             bytes: files.values().map(|content| content.len() as u64).sum(),
             commits: BTreeMap::new(),
@@ -143,6 +176,16 @@ impl Memory {
             .insert(request.key, (snapshot.clone(), files));
         snapshot
     }
+}
+
+/// Names have no slash.
+fn sandbox_is_kept(sandbox: &SandboxId) -> bool {
+    is_sandbox_name(&sandbox.0)
+}
+
+/// The time of the count-th thing that happens.
+fn moment(count: u64) -> String {
+    format!("1970-01-01T00:{:02}:{:02}.000Z", count / 60, count % 60)
 }
 
 /// Held while a key is baked.
@@ -242,22 +285,47 @@ impl Backend for Memory {
     }
 
     async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError> {
-        let files = self.files_of(request.key)?;
+        let files = self.files_of(request.key);
         let mut state = self.state.borrow_mut();
         state.count += 1;
-        let id = SandboxId(state.count.to_string());
-        state.sandboxes.insert(id.clone(), files);
+        let count = state.count;
+        let made_up = || format!("s{count}");
+        let keep = request.keep.as_ref();
+        let name = keep.map(|keep| keep.name.clone().unwrap_or_else(made_up));
+        let id = SandboxId(name.clone().unwrap_or_else(|| format!("/{count}")));
+        if name.as_ref().is_some_and(|name| !is_sandbox_name(name)) {
+            return Err(BackendError::new(Class::InUse, "no name"));
+        }
+        if let Some(there) = state.sandboxes.get_mut(&id) {
+            if there.about.key != request.key || there.about.state == SandboxState::Running {
+                return Err(BackendError::new(Class::InUse, "the name is in use"));
+            }
+            there.about.state = SandboxState::Running;
+            return Ok(id);
+        }
+        let files = files?;
+        let node = state.snapshots.get(&request.key);
+        let about = Sandbox {
+            id: id.clone(),
+            name,
+            key: request.key,
+            node: node.map_or(String::new(), |(snapshot, _)| snapshot.node.clone()),
+            created: moment(count),
+            state: SandboxState::Running,
+            processes: None,
+            log: None,
+        };
+        let booted = Booted {
+            about,
+            files: Rc::new(RefCell::new(files)),
+            busy: false,
+        };
+        state.sandboxes.insert(id.clone(), booted);
         Ok(id)
     }
 
     async fn exec(&self, sandbox: &SandboxId, exec: &Exec) -> Result<Ending, BackendError> {
-        let gone = || BackendError::new(Class::Lost, "there is no such sandbox, or it is busy");
-        let mut files = self
-            .state
-            .borrow_mut()
-            .sandboxes
-            .remove(sandbox)
-            .ok_or_else(gone)?;
+        let files = self.borrow(sandbox, true)?;
         let (nobody, _) = crate::event::channel();
         let events = match &exec.stdio {
             Stdio::Events(events) => events.clone(),
@@ -267,24 +335,42 @@ impl Backend for Memory {
         // `sh -c COMMAND` is the one form that both backends understand.
         let ending = match exec.command.as_slice() {
             [sh, flag, text] if sh == "sh" && flag == "-c" => {
-                command::run(text, &mut files, &print).await
+                command::run(text, &files, &print).await
             }
             _ => Err(BackendError::new(Class::Bug, "only `sh -c` runs in memory")),
         };
-        self.state
-            .borrow_mut()
-            .sandboxes
-            .insert(sandbox.clone(), files);
-        ending
+        // Somebody may have destroyed it meanwhile.
+        self.borrow(sandbox, false)
+            .map_or(Ok(Ending::Signalled(9)), |_| ending)
     }
 
-    async fn sandboxes(&self) -> Result<Vec<SandboxId>, BackendError> {
-        Ok(self.state.borrow().sandboxes.keys().cloned().collect())
+    async fn start(
+        &self,
+        sandbox: &SandboxId,
+        exec: &Exec,
+    ) -> Result<Option<Ending>, BackendError> {
+        let kept = sandbox_is_kept(sandbox);
+        let exec = Exec {
+            stdio: Stdio::Inherit,
+            ..exec.clone()
+        };
+        match kept {
+            true => self.exec(sandbox, &exec).await.map(|_| None),
+            false => Err(BackendError::new(Class::Lost, "it is not kept")),
+        }
     }
 
-    async fn destroy(&self, sandbox: &SandboxId) -> Result<(), BackendError> {
-        self.state.borrow_mut().sandboxes.remove(sandbox);
-        Ok(())
+    async fn sandboxes(&self) -> Result<Vec<Sandbox>, BackendError> {
+        let state = self.state.borrow();
+        let all = state.sandboxes.values();
+        let mut all: Vec<Sandbox> = all.map(|booted| booted.about.clone()).collect();
+        all.sort_by(|a, b| a.created.cmp(&b.created));
+        Ok(all)
+    }
+
+    async fn destroy(&self, sandbox: &SandboxId) -> Result<bool, BackendError> {
+        let destroyed = self.state.borrow_mut().sandboxes.remove(sandbox);
+        Ok(destroyed.is_some())
     }
 
     async fn sweep(&self) -> Result<usize, BackendError> {

@@ -27,6 +27,18 @@ pub(super) enum Command {
     /// Boot a sandbox from a snapshot, baking what is missing, and run a command or a shell in it
     #[command(after_help = "Example: atelier up examples/node/prebuild.kdl -- node --version")]
     Up(UpArgs),
+    /// List the sandboxes that are kept
+    #[command(after_help = "Example: atelier ps --json")]
+    Ps(PsArgs),
+    /// Run a command or a shell in a sandbox that is kept
+    #[command(after_help = "Example: atelier exec web --in app -- npm test")]
+    Exec(ExecArgs),
+    /// End sandboxes and delete what they have written
+    #[command(after_help = "Example: atelier rm web")]
+    Rm(RmArgs),
+    /// The same, or all of them with --all
+    #[command(after_help = "Example: atelier down --all")]
+    Down(DownArgs),
     /// List the snapshots of the store
     #[command(after_help = "Example: atelier snapshots --json")]
     Snapshots(SnapshotsArgs),
@@ -133,16 +145,87 @@ pub(super) struct UpArgs {
     /// [FILE] [TARGET], as for `build`; a file with one target needs none
     #[arg(value_name = "FILE|TARGET")]
     pub words: Vec<String>,
-    /// The command to run instead of a shell
+    /// The command to run instead of a shell; with -d, it is started and left to itself
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Fail if a step writes outside of the workspace, where nothing is kept
     #[arg(long)]
     pub strict_outside: bool,
+    /// Keep the sandbox: print its name and return
+    #[arg(short, long)]
+    pub detach: bool,
+    /// The name of a sandbox that is kept [default: a short one is made up]
+    #[arg(long, value_name = "NAME", requires = "detach")]
+    pub name: Option<String>,
+    /// Print what was started as JSON
+    #[arg(long, requires = "detach")]
+    pub json: bool,
+    /// What of the network the sandbox sees
+    #[arg(long, value_name = "KIND", default_value = "host")]
+    pub network: NetworkKind,
     #[command(flatten)]
     pub secrets: SecretArgs,
     #[command(flatten)]
     pub env: EnvArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum NetworkKind {
+    /// All that the machine sees
+    Host,
+    /// A loopback device of its own
+    None,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PsArgs {
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExecArgs {
+    /// The sandbox, as `up -d` or `ps` named it
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The command to run instead of a login shell
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Where to start, in /home/dev
+    #[arg(long = "in", value_name = "DIR")]
+    pub folder: Option<String>,
+    #[command(flatten)]
+    pub secrets: SecretArgs,
+    #[command(flatten)]
+    pub env: EnvArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RmArgs {
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DownArgs {
+    #[arg(
+        value_name = "NAME",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub names: Vec<String>,
+    /// All that are kept in the store
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub store: StoreArgs,
 }

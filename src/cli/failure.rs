@@ -194,6 +194,7 @@ fn of_backend(error: &BackendError) -> Message {
         Class::Denied => (Code(702), exit::BACKEND),
         Class::Full => (Code(703), exit::BACKEND),
         Class::Lost => (Code(706), exit::BACKEND),
+        Class::InUse => (Code(801), exit::USAGE),
         Class::Bug => (Code(700), exit::BUG),
     };
     Message {

@@ -1,17 +1,16 @@
-//! `up`: bake what is missing, boot a sandbox from the snapshot, run a command or a shell in it, and forget it.
-
-use std::collections::BTreeMap;
-use std::io::IsTerminal;
+//! `up`: bake what is missing, boot a sandbox from the snapshot, run a command or a shell in it, and forget it. Or keep it.
 
 use atelier_lang::graph::NodeId;
 
-use super::args::UpArgs;
+use super::args::{NetworkKind, UpArgs};
 use super::build::{Given, Planned, prepare};
+use super::exec::terminal_variables;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
 use super::project::{self, Project, Words};
-use super::ui;
-use crate::backend::{Backend, Exec, Stdio};
+use super::{sandboxes, ui};
+use crate::backend::local::Local;
+use crate::backend::{Backend, Environment, Exec, Keep, Network, SandboxId, Stdio};
 use crate::plan::Action;
 use crate::realise::Options;
 
@@ -25,22 +24,16 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
     let planned = prepare(&project, &needed, &[], &secrets, &mut interrupts).await?;
-    if planned
-        .actions
-        .iter()
-        .any(|action| matches!(action, Action::Bake(_)))
-    {
-        let options = Options {
-            jobs: 1,
-            keep_going: false,
-        };
+    if is_missing(&planned) {
+        if let Some(name) = &args.name {
+            sandboxes::require_free(&planned.backend, name).await?;
+        }
         let given = Given {
             secrets: &secrets,
             variables: &variables,
             strict_outside: args.strict_outside,
         };
-        let realised = planned.realise(&given, options, &mut interrupts).await?;
-        match realised.conclude(&project.sources, &planned.nodes) {
+        match bake(&project, &planned, &given, &mut interrupts).await? {
             0 => {}
             code => return Ok(code),
         }
@@ -48,7 +41,14 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let Some(node) = planned.nodes.last() else {
         return Err(Failure::machine("there is nothing to boot"));
     };
-    let request = node.sandbox_request(&secrets, &variables);
+    let mut request = node.sandbox_request(&secrets, &variables);
+    request.network = match args.network {
+        NetworkKind::Host => Network::Host,
+        NetworkKind::None => Network::None,
+    };
+    request.keep = args.detach.then(|| Keep {
+        name: args.name.clone(),
+    });
     let sandbox = tokio::select! {
         sandbox = planned.backend.boot(&request) => sandbox?,
         () = interrupts.next() => return Err(Failure::interrupted()),
@@ -63,23 +63,77 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
         folder: String::new(),
         stdio: Stdio::Inherit,
         variables: terminal_variables(),
+        environment: Environment::default(),
     };
-    let ending = run(&planned, &sandbox, &exec, &mut interrupts).await;
-    planned.backend.destroy(&sandbox).await?;
-    planned
-        .backend
-        .notices()
-        .iter()
-        .for_each(|text| ui::notice(text));
+    let ending = match args.detach {
+        true => leave(&planned.backend, &sandbox, exec, args.json).await,
+        false => {
+            let ending = run(&planned, &sandbox, &exec, &mut interrupts).await;
+            planned.backend.destroy(&sandbox).await?;
+            planned
+                .backend
+                .notices()
+                .iter()
+                .for_each(|text| ui::notice(text));
+            ending
+        }
+    };
     // Those that were killed left theirs; what that costs is nobody's failure.
     planned.backend.sweep().await.ok();
     ending
 }
 
+fn is_missing(planned: &Planned<'_>) -> bool {
+    let mut actions = planned.actions.iter();
+    actions.any(|action| matches!(action, Action::Bake(_)))
+}
+
+/// Returns the exit code of who fails.
+async fn bake(
+    project: &Project,
+    planned: &Planned<'_>,
+    given: &Given<'_>,
+    interrupts: &mut Interrupts,
+) -> Result<u8, Failure> {
+    let options = Options {
+        jobs: 1,
+        keep_going: false,
+    };
+    let realised = planned.realise(given, options, interrupts).await?;
+    Ok(realised.conclude(&project.sources, &planned.nodes))
+}
+
+/// Says what was started, and has it do something if it is to.
+async fn leave(
+    backend: &Local,
+    sandbox: &SandboxId,
+    mut exec: Exec,
+    json: bool,
+) -> Result<u8, Failure> {
+    // Nobody sits at a terminal.
+    exec.variables.clear();
+    let started = match exec.command.is_empty() {
+        true => None,
+        false => backend.start(sandbox, &exec).await?,
+    };
+    match json {
+        true => sandboxes::print_one(backend, sandbox).await?,
+        false => ui::print(&format!("{}\n", sandbox.0)),
+    }
+    let Some(ending) = started else {
+        return Ok(0);
+    };
+    ui::notice(&format!(
+        "sandbox {} is there, but its command could not be started: see its log",
+        sandbox.0
+    ));
+    Ok(ending.code())
+}
+
 /// The command's own status. Signals are for the command, which decides what they mean; atelier outlives it.
 async fn run(
     planned: &Planned<'_>,
-    sandbox: &crate::backend::SandboxId,
+    sandbox: &SandboxId,
     exec: &Exec,
     interrupts: &mut Interrupts,
 ) -> Result<u8, Failure> {
@@ -124,13 +178,4 @@ fn the_one(project: &Project, targets: &[String]) -> Result<String, Failure> {
             "boot one at a time",
         )),
     }
-}
-
-fn terminal_variables() -> BTreeMap<String, String> {
-    let term = std::env::var("TERM")
-        .ok()
-        .filter(|_| std::io::stdin().is_terminal());
-    term.map(|term| ("TERM".to_owned(), term))
-        .into_iter()
-        .collect()
 }

@@ -17,11 +17,15 @@ mod starting;
 mod stores;
 mod sweeping;
 mod terminals;
-mod wrapped;
 
+#[path = "../support/attached.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod attached;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/project.rs"]
 mod project;
 #[path = "../cli/watched.rs"]
 mod watched;
+#[path = "../support/wrapped.rs"]
+mod wrapped;

@@ -41,8 +41,10 @@ impl Project {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let inside = format!("{}/", self.store.display());
         assert!(!mounts.contains(&inside), "{mounts}");
-        let scratch: Vec<_> = fs::read_dir(self.store.join("w"))
+        let folders = ["w", "k"].map(|folder| self.store.join(folder));
+        let scratch: Vec<_> = folders
             .into_iter()
+            .flat_map(fs::read_dir)
             .flatten()
             .flatten()
             .collect();

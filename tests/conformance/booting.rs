@@ -128,12 +128,12 @@ pub(crate) async fn destroying_twice_is_destroying_once(house: &impl House) {
     let request = request("a", None, &["true"]);
     publish(backend, &request).await;
     let (one, two) = (boot(backend, &request).await, boot(backend, &request).await);
-    backend.destroy(&one).await.unwrap();
-    backend.destroy(&one).await.unwrap();
-    assert_eq!(
-        backend.sandboxes().await.unwrap(),
-        std::slice::from_ref(&two)
-    );
-    backend.destroy(&two).await.unwrap();
+    assert!(backend.destroy(&one).await.unwrap());
+    assert!(!backend.destroy(&one).await.unwrap());
+    let left = backend.sandboxes().await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!((&left[0].id, &left[0].name), (&two, &None));
+    assert_eq!((left[0].key, left[0].node.as_str()), (request.key, "a"));
+    assert!(backend.destroy(&two).await.unwrap());
     assert_eq!(backend.sandboxes().await.unwrap(), []);
 }

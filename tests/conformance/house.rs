@@ -7,11 +7,12 @@ use std::time::Duration;
 use atelier::backend::local::{Isolation, Local};
 use atelier::backend::memory::Memory;
 use atelier::backend::{
-    Backend, BakeError, BakeRequest, Baked, Cancel, Ending, Environment, Exec, Presence, SandboxId,
-    SandboxRequest, Snapshot, Stdio,
+    Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Ending, Environment, Exec, Keep,
+    Network, Presence, SandboxId, SandboxRequest, Snapshot, Stdio,
 };
 use atelier::event::{Events, Kind, Sink, channel};
 use atelier::node::ContentKey;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::processes::{find, is_running, wait_until};
@@ -34,6 +35,9 @@ pub(crate) trait House {
 
     /// Ends a bake half-way, as a power cut would.
     async fn crash(&self);
+
+    /// Ends a kept sandbox as a machine that is switched off does.
+    fn end(&self, sandbox: &SandboxId);
 
     /// What is in the store that no snapshot and no sandbox needs.
     fn litter(&self) -> Vec<String>;
@@ -71,6 +75,10 @@ impl House for InMemory {
             _ = bake => panic!("it ended"),
             () = caller.events.until("started") => {}
         }
+    }
+
+    fn end(&self, sandbox: &SandboxId) {
+        self.0.end(sandbox);
     }
 
     fn litter(&self) -> Vec<String> {
@@ -172,14 +180,27 @@ impl House for OnDisk {
         wait_gone(&marker);
     }
 
+    fn end(&self, sandbox: &SandboxId) {
+        let first = self.root().join("k").join(&sandbox.0).join("first");
+        let first = std::fs::read_to_string(first).unwrap();
+        let (first, _) = first.split_once(' ').unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{first}/stat")).unwrap();
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        let keeper = fields.split(' ').nth(1).unwrap().parse().unwrap();
+        kill_process(Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
+        let ended = || !Path::new(&format!("/proc/{first}")).exists();
+        wait_until("the sandbox to end with its keeper", ended);
+    }
+
     fn litter(&self) -> Vec<String> {
         let used = self.layers();
         let layers = names(&self.root().join("l"))
             .into_iter()
             .map(|name| format!("l/{name}"));
-        let scratch = names(&self.root().join("w"))
-            .into_iter()
-            .map(|name| format!("w/{name}"));
+        let scratch = ["w", "k"].into_iter().flat_map(|folder| {
+            let names = names(&self.root().join(folder)).into_iter();
+            names.map(move |name| format!("{folder}/{name}"))
+        });
         layers
             .filter(|layer| !used.contains(layer))
             .chain(scratch)
@@ -318,7 +339,21 @@ pub(crate) fn sandbox_request(request: &BakeRequest) -> SandboxRequest {
         image: request.image.clone(),
         environment: Environment::default(),
         resources: request.resources.clone(),
+        network: Network::Host,
+        keep: None,
     }
+}
+
+/// Boots a sandbox that stays.
+pub(crate) async fn keep(
+    backend: &impl Backend,
+    request: &BakeRequest,
+    name: Option<&str>,
+) -> Result<SandboxId, BackendError> {
+    let mut request = sandbox_request(request);
+    let name = name.map(str::to_owned);
+    request.keep = Some(Keep { name });
+    backend.boot(&request).await
 }
 
 pub(crate) async fn boot(backend: &impl Backend, request: &BakeRequest) -> SandboxId {
@@ -332,14 +367,19 @@ pub(crate) async fn sh(
     command: &str,
 ) -> (Ending, Vec<String>) {
     let mut caller = Caller::new();
-    let exec = Exec {
-        command: ["sh", "-c", command].map(str::to_owned).to_vec(),
-        folder: String::new(),
-        stdio: Stdio::Events(caller.sink.clone()),
-        variables: std::collections::BTreeMap::new(),
-    };
+    let exec = exec(command, Stdio::Events(caller.sink.clone()));
     let ending = backend.exec(sandbox, &exec).await.unwrap();
     (ending, caller.events.output())
+}
+
+pub(crate) fn exec(command: &str, stdio: Stdio) -> Exec {
+    Exec {
+        command: ["sh", "-c", command].map(str::to_owned).to_vec(),
+        folder: String::new(),
+        stdio,
+        variables: std::collections::BTreeMap::new(),
+        environment: Environment::default(),
+    }
 }
 
 /// A file of a snapshot, in a sandbox of its own.

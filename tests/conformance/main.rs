@@ -19,6 +19,7 @@ mod exactness;
 mod gate;
 mod house;
 mod keeping;
+mod kept;
 mod limits;
 mod sharing;
 
@@ -83,7 +84,18 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // On the main thread: a sandbox's launcher watches the thread that started it.
     arguments.test_threads = Some(1);
-    let mut trials: Vec<Trial> = laws! {
+    let mut trials = laws_of_all();
+    trials.extend(local_laws());
+    match direct::is_meant() {
+        true => trials.extend(without_sandbox()),
+        false => trials.extend(direct::trials()),
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What every backend has to keep.
+fn laws_of_all() -> Vec<Trial> {
+    laws! {
         baking:
             a_key_is_absent_until_it_is_published
             a_failing_step_leaves_nothing
@@ -110,6 +122,18 @@ fn main() -> ExitCode {
             a_command_s_status_is_told
             what_is_not_there_cannot_be_booted
             destroying_twice_is_destroying_once;
+        kept:
+            a_kept_sandbox_is_there_for_everybody
+            a_name_in_use_is_refused
+            what_is_no_name_is_refused
+            names_are_made_up
+            commands_run_side_by_side
+            what_is_started_is_left_to_itself
+            a_sandbox_that_ends_with_its_caller_starts_nothing
+            a_kept_sandbox_holds_its_snapshot
+            a_sweep_takes_no_kept_sandbox
+            an_ended_sandbox_starts_again_on_its_writes
+            an_ended_sandbox_keeps_its_name_from_other_snapshots;
         keeping:
             snapshots_are_listed_oldest_first
             keys_are_looked_up_in_the_order_asked
@@ -117,13 +141,7 @@ fn main() -> ExitCode {
             a_sweep_keeps_what_is_used
             a_sweep_removes_what_a_crash_left;
     }
-    .collect();
-    trials.extend(local_laws());
-    match direct::is_meant() {
-        true => trials.extend(without_sandbox()),
-        false => trials.extend(direct::trials()),
-    }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    .collect()
 }
 
 /// What only real files, processes and limits can show.

@@ -18,8 +18,8 @@ use super::store::{self, Below, Scratch, failed};
 use super::way::Way;
 use super::{Local, checkout, flatten, gate, nonce};
 use crate::backend::{
-    BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Presence, Snapshot,
-    Step, StepEnding,
+    BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Network, Presence,
+    Snapshot, Step, StepEnding,
 };
 use crate::event::Sink;
 
@@ -189,6 +189,7 @@ impl Bake<'_> {
             way: self.local.store.way(),
             store: self.local.store.root().to_owned(),
             scratch: self.scratch.name().to_owned(),
+            writes: None,
             root,
             workspace: self
                 .below
@@ -199,6 +200,7 @@ impl Bake<'_> {
             caches,
             hostname: "atelier".to_owned(),
             groups: Vec::new(),
+            network: Network::Host,
         })
     }
 
@@ -330,9 +332,7 @@ impl Bake<'_> {
             preimage: self.request.preimage.clone(),
             node: self.request.node.clone(),
             parent: self.request.parent,
-            created: jiff::Timestamp::now()
-                .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-                .to_string(),
+            created: super::now(),
             durations: self.durations,
             bytes: described.bytes,
             commits: commits

@@ -10,7 +10,7 @@ use super::session::Session;
 use super::store::Scratch;
 use super::way::{MAPPERS, Way, is_installed};
 use super::{Local, environment};
-use crate::backend::{BackendError, Ending};
+use crate::backend::{BackendError, Ending, Network};
 
 /// One thing that was tried.
 #[derive(Debug)]
@@ -172,6 +172,7 @@ async fn start(local: &Local) -> Result<(Session, Scratch), BackendError> {
         way: local.store.way(),
         store: local.store.root().to_owned(),
         scratch: scratch.name().to_owned(),
+        writes: None,
         root: RootLayers::Host {
             hidden: Vec::new(),
             extra: Vec::new(),
@@ -180,6 +181,7 @@ async fn start(local: &Local) -> Result<(Session, Scratch), BackendError> {
         caches: Vec::new(),
         hostname: "atelier".to_owned(),
         groups: Vec::new(),
+        network: Network::Host,
     };
     let session = Session::start(layout, &local.groups, &LIMITS).await?;
     Ok((session, scratch))

@@ -15,16 +15,17 @@ use rustix::process::{
     Pid, Signal, WaitOptions, pivot_root, set_parent_process_death_signal, setsid, wait,
 };
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, Gid, Uid, capabilities, remove_capability_from_bounding_set,
-    set_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags, capabilities,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
 };
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
-use super::protocol::{Action, Process, Refusal, StdioKind};
+use super::protocol::{Action, Layout, Process, Refusal, StdioKind};
 use super::way::{DEV, Way};
 use super::{direct, files, seccomp, userns};
-use crate::backend::Ending;
+use crate::backend::{Ending, Network};
 use crate::sys;
 
 /// What the kernel has; later ones are refused with EINVAL and do not matter.
@@ -45,6 +46,17 @@ const ROOT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
 enum Report {
     Ended(Ending),
     Refused(Refusal),
+}
+
+/// The namespaces of a sandbox's first process, beside that of process ids.
+pub(super) fn namespaces(network: Network) -> UnshareFlags {
+    let own = UnshareFlags::NEWNS
+        .union(UnshareFlags::NEWIPC)
+        .union(UnshareFlags::NEWUTS);
+    match network {
+        Network::Host => own,
+        Network::None => own.union(UnshareFlags::NEWNET),
+    }
 }
 
 /// Never returns: this is the child of a fork.
@@ -70,13 +82,14 @@ pub(super) fn main(
 }
 
 /// From here on the launcher's death is this process's; `false` if it is dead already. Its process id would not tell, in
-/// a namespace of its own.
-fn watch_launcher(report: &PipeWriter) -> bool {
+/// a namespace of its own: the other end of `channel` does, which the launcher alone has.
+pub(super) fn watch_launcher(channel: &impl AsFd) -> bool {
     let watched = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
-    let mut pipe = [PollFd::new(report, PollFlags::empty())];
+    let mut channel = [PollFd::new(channel, PollFlags::empty())];
     let now = Timespec::default();
-    let asked = poll(&mut pipe, Some(&now)).is_ok();
-    watched && asked && !pipe[0].revents().contains(PollFlags::ERR)
+    let asked = poll(&mut channel, Some(&now)).is_ok();
+    let closed = PollFlags::ERR | PollFlags::HUP;
+    watched && asked && !channel[0].revents().intersects(closed)
 }
 
 /// What the first process said before it ended; nothing means that it was killed.
@@ -101,11 +114,7 @@ fn live(
 ) -> Result<Ending, Refusal> {
     let layout = place.layout();
     match place {
-        Place::Sandbox(_) => {
-            enter(root)?;
-            rustix::system::sethostname(layout.hostname.as_bytes())
-                .map_err(|error| Refusal::new("set the host name", error))?;
-        }
+        Place::Sandbox(_) => settle(root, layout)?,
         Place::Machine(_) => direct::adopt_orphans()?,
     }
     match &process.action {
@@ -116,10 +125,31 @@ fn live(
                 .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
             Ok(Ending::Exited(0))
         }
-        Action::Run(program) => match start(place, process, program, output, terminal) {
-            Ok(child) => reap(child).map_err(|error| Refusal::new("wait for the process", error)),
-            Err(NotStarted(code)) => Ok(Ending::Exited(code)),
-        },
+        Action::Run(program) => {
+            let mut process = process.clone();
+            let more = place.variable();
+            process
+                .environment
+                .extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            match start(layout.way, &process, program, output, terminal) {
+                Ok(child) => {
+                    reap(child).map_err(|error| Refusal::new("wait for the process", error))
+                }
+                Err(NotStarted(code)) => Ok(Ending::Exited(code)),
+            }
+        }
+    }
+}
+
+/// Makes the namespaces of this process those of a sandbox.
+pub(super) fn settle(root: &Path, layout: &Layout) -> Result<(), Refusal> {
+    enter(root)?;
+    rustix::system::sethostname(layout.hostname.as_bytes())
+        .map_err(|error| Refusal::new("set the host name", error))?;
+    match layout.network {
+        Network::Host => Ok(()),
+        Network::None => sys::raise_loopback()
+            .map_err(|error| Refusal::new("bring the loopback device up", error)),
     }
 }
 
@@ -162,10 +192,10 @@ fn protect_proc(proc: &Path) -> rustix::io::Result<()> {
 
 /// What a shell says of a program that it cannot start: 127 if there is none, else 126. The reason has been printed
 /// where the program would have printed.
-struct NotStarted(i32);
+pub(super) struct NotStarted(pub i32);
 
-fn start(
-    place: &Place,
+pub(super) fn start(
+    way: Way,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -177,7 +207,7 @@ fn start(
         (None, None) => io::stderr().as_fd().try_clone_to_owned(),
     }
     .map(File::from);
-    launch(place, process, program, output, terminal).map_err(|error| {
+    launch(way, process, program, output, terminal).map_err(|error| {
         if let Ok(errors) = &mut errors {
             let name = program.first().map_or("", String::as_str);
             writeln!(errors, "cannot start {name} in {}: {error}", process.folder).ok();
@@ -191,7 +221,7 @@ fn start(
 }
 
 fn launch(
-    place: &Place,
+    way: Way,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -202,8 +232,7 @@ fn launch(
     command
         .args(arguments)
         .env_clear()
-        .envs(process.environment.iter().cloned())
-        .envs(place.variable());
+        .envs(process.environment.iter().cloned());
     let copy = |fd: &OwnedFd| fd.try_clone().map(Stdio::from);
     match (process.stdio, output, terminal) {
         (StdioKind::Frames, Some(output), _) => {
@@ -219,7 +248,7 @@ fn launch(
         }
         _ => {}
     }
-    let (user, way) = (process.user, place.layout().way);
+    let user = process.user;
     let terminal = terminal.is_some();
     let folder = process.folder.clone();
     let filters = seccomp::filters()?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::direct::Direct;
+use super::init;
 use super::limits::{Joined, Membership};
 use super::mounts::Mounts;
 use super::protocol::{Layout, Ready, Refusal, Root, Written};
@@ -49,7 +50,12 @@ impl Place {
     /// Forks the first process of the next tree into the control groups.
     pub(super) fn fork(&self, groups: &Membership) -> Result<Joined, Refusal> {
         let (forked, operation) = match self {
-            Self::Sandbox(_) => (groups.fork(sys::fork_into_namespaces), "create namespaces"),
+            Self::Sandbox(mounts) => (
+                groups.fork(|group| {
+                    sys::fork_into_namespaces(init::namespaces(mounts.layout().network), group)
+                }),
+                "create namespaces",
+            ),
             Self::Machine(_) => (groups.fork(sys::fork_into_group), "start a process"),
         };
         forked.map_err(|error| Refusal::new(operation, error))

@@ -1,5 +1,6 @@
-//! What atelier and a sandbox's launcher say to each other over their socket: frames of a length, a kind and a body.
+//! What atelier and a sandbox's launcher, or who keeps a sandbox, say to each other over a socket: frames of a length, a kind and a body.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::way::Way;
-use crate::backend::{Ending, WorkspaceFile};
+use crate::backend::{Ending, Network, WorkspaceFile};
 use crate::resolve::host::HostPath;
 
 /// The hidden first argument that makes this program one of those that atelier starts for itself.
@@ -24,12 +25,16 @@ pub(super) struct Layout {
     pub store: PathBuf,
     /// The folder that belongs to this sandbox alone, relative to the store.
     pub scratch: String,
+    /// The folder that takes the writes to the workspace, relative to the store, if it is not `scratch`: it may hold those
+    /// of an earlier start.
+    pub writes: Option<String>,
     pub root: RootLayers,
     /// The trees of the workspace's layers, lowest first.
     pub workspace: Vec<String>,
     /// Kept folders, by where they are mounted: relative to /home/dev, or absolute.
     pub caches: Vec<CacheMount>,
     pub hostname: String,
+    pub network: Network,
     /// Control groups that limit what runs in it.
     pub groups: Vec<GroupFolder>,
 }
@@ -78,6 +83,17 @@ pub(super) enum Request {
     Outside,
     /// Puts what is in the workspace where it is published from, if it is not there.
     Capture,
+    /// For the process that runs in a kept sandbox, and the jobs of its session.
+    Signal(i32),
+    /// Makes the launcher one that keeps the sandbox. With it come the lock of the sandbox's folder, and the socket on
+    /// which to listen.
+    Keep,
+    /// From here on the sandbox does without who started it. The values of secrets, by name.
+    Confirm(BTreeMap<String, String>),
+    /// Runs a process in a kept sandbox, and does not wait for its end. Its streams come with it.
+    Start(Box<Process>),
+    /// Ends a kept sandbox.
+    End,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +135,7 @@ pub(super) enum Action {
 pub(super) enum StdioKind {
     /// No input; output comes back in frames.
     Frames,
-    /// The launcher's own, which are those of atelier.
+    /// The launcher's own, which are those of atelier; in a kept sandbox, those that come with the request.
     Inherit,
     /// A new terminal of this size; input and output go through frames.
     Terminal(WindowSize),
@@ -129,6 +145,10 @@ pub(super) enum StdioKind {
 pub(super) enum Reply {
     /// The workspace is there, and processes can be run.
     Ready(Ready),
+    /// The sandbox can be kept; its first process, as the machine sees it.
+    Kept(i32),
+    /// The process runs.
+    Started,
     Output(Vec<u8>),
     Ended(Ending),
     /// `None` if it is not known.
@@ -179,6 +199,8 @@ pub(super) struct Refusal {
 #[derive(Serialize, Deserialize)]
 enum Message {
     Ready(Ready),
+    Kept(i32),
+    Started,
     Ended(Ending),
     Outside(Option<Written>),
     Captured,
@@ -239,6 +261,8 @@ pub(super) fn encode_reply(reply: Reply) -> io::Result<Vec<u8>> {
     let message = match reply {
         Reply::Output(bytes) => return frame(OUTPUT, &bytes),
         Reply::Ready(ready) => Message::Ready(ready),
+        Reply::Kept(first) => Message::Kept(first),
+        Reply::Started => Message::Started,
         Reply::Ended(ending) => Message::Ended(ending),
         Reply::Outside(written) => Message::Outside(written),
         Reply::Captured => Message::Captured,
@@ -253,6 +277,8 @@ pub(super) fn decode_reply(head: [u8; HEAD], body: Vec<u8>) -> io::Result<Reply>
     }
     Ok(match serde_json::from_slice(&body)? {
         Message::Ready(ready) => Reply::Ready(ready),
+        Message::Kept(first) => Reply::Kept(first),
+        Message::Started => Reply::Started,
         Message::Ended(ending) => Reply::Ended(ending),
         Message::Outside(written) => Reply::Outside(written),
         Message::Captured => Reply::Captured,

@@ -7,6 +7,7 @@
 //! l/<name>/manifest what is in them
 //! i/<digest>/d      unpacked image layers
 //! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
+//! k/<name>          the same of sandboxes that are kept, by their names: no sweep takes them
 //! locks/<key>       a bake's lease, with the name of its log
 //! logs/, targets/   logs of bakes, and which was each target's last
 //! caches/<name>     folders kept between bakes
@@ -28,14 +29,16 @@ use crate::backend::{BackendError, Class, Presence, Snapshot};
 use crate::key;
 use crate::node::ContentKey;
 
+mod kept;
 mod sweep;
+pub(super) use kept::{KeptRecord, is_held};
 pub(super) use sweep::{REAP, empty, empty_trash};
 
 /// The store's version and how its layers are to be mounted.
 const FORMAT: &str = "atelier store 2, layers ovl-userxattr-1\n";
 
-const FOLDERS: [&str; 9] = [
-    "s", "l", "i", "w", "locks", "logs", "targets", "caches", "trash",
+const FOLDERS: [&str; 10] = [
+    "s", "l", "i", "w", "k", "locks", "logs", "targets", "caches", "trash",
 ];
 
 /// The folder of a scratch folder that becomes a layer. It belongs to the caller, whoever owns the tree in it.
@@ -103,6 +106,8 @@ pub(super) struct Scratch {
     name: String,
     /// Held as long as the folder is in use, and opened before anything was written: see [`Self::flush`].
     lock: File,
+    /// It stays when this value is dropped.
+    stays: bool,
 }
 
 impl Store {
@@ -372,6 +377,7 @@ impl Store {
             store: self.clone(),
             name,
             lock,
+            stays: false,
         })
     }
 }
@@ -405,6 +411,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.stays {
+            return;
+        }
         // Whatever fails here, the next sweep takes: the lock is gone with this value.
         self.store.discard(&self.path("")).ok();
     }

@@ -1,5 +1,6 @@
 //! The few commands of a shell that run in memory.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use super::Files;
@@ -8,7 +9,7 @@ use crate::backend::{BackendError, Class, Ending};
 /// Runs `text`: commands of the forms below, joined by ` && `. Anything else is refused, rather than ignored.
 pub(super) async fn run(
     text: &str,
-    files: &mut Files,
+    files: &RefCell<Files>,
     print: &dyn Fn(String),
 ) -> Result<Ending, BackendError> {
     for command in text.split(" && ") {
@@ -26,12 +27,13 @@ pub(super) async fn run(
                 Ending::Exited(0)
             }
             ["echo", word, ">", path] => {
-                files.insert((*path).to_owned(), format!("{word}\n").into_bytes());
+                let content = format!("{word}\n").into_bytes();
+                files.borrow_mut().insert((*path).to_owned(), content);
                 Ending::Exited(0)
             }
-            ["cat", path] => show(files.get(*path), print),
-            ["rm", path] => removed(files.remove(*path).is_some()),
-            ["test", "-e", path] => removed(files.contains_key(*path)),
+            ["cat", path] => show(files.borrow().get(*path), print),
+            ["rm", path] => removed(files.borrow_mut().remove(*path).is_some()),
+            ["test", "-e", path] => removed(files.borrow().contains_key(*path)),
             _ => return Err(unknown(command)),
         };
         if !ending.success() {

@@ -40,7 +40,7 @@ impl Membership {
     /// Forks into the groups, by a call that makes namespaces too, or none.
     pub(in super::super) fn fork(
         &self,
-        fork: fn(Option<BorrowedFd<'_>>) -> io::Result<Fork>,
+        fork: impl Fn(Option<BorrowedFd<'_>>) -> io::Result<Fork>,
     ) -> io::Result<Joined> {
         let unified = self.0.iter().find(|door| door.version == Version::Two);
         let inside = unified.and_then(|door| fork(Some(door.folder.as_fd())).ok());
@@ -57,6 +57,14 @@ impl Membership {
                 Joined::Child(entered.map_err(|error| Refusal::new("enter a control group", error)))
             }
         })
+    }
+}
+
+impl Membership {
+    /// Enters the groups with this process, for whoever was not forked into them.
+    pub(in super::super) fn enter(&self) -> Result<(), Refusal> {
+        let entered = self.0.iter().try_for_each(Door::enter);
+        entered.map_err(|error| Refusal::new("enter a control group", error))
     }
 }
 

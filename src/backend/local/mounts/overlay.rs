@@ -15,14 +15,18 @@ use super::super::store::{LAYER, TREE};
 use super::super::tree::{Material, merge};
 use super::{MEMORY, Mounted, at, restrict};
 
-/// The workspace's layers with a fresh one on top.
+/// The workspace's layers with a fresh one on top, or one that is there from an earlier start.
 pub(super) fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mounted<Workspace> {
-    let upper = scratch.join(LAYER).join(TREE);
-    at("make a folder in the store", fs::create_dir(&upper))?;
-    at(
-        "take over the folder's attributes",
-        inherit(layout.workspace.last(), &upper, layout.way.dev().0),
-    )?;
+    let writes = layout.writes.as_deref().map_or(scratch, Path::new);
+    let upper = writes.join(LAYER).join(TREE);
+    let is_kept = layout.writes.is_some() && upper.is_dir();
+    if !is_kept {
+        at("make a folder in the store", fs::create_dir(&upper))?;
+        at(
+            "take over the folder's attributes",
+            inherit(layout.workspace.last(), &upper, layout.way.dev().0),
+        )?;
+    }
     match mount(
         &layout.workspace,
         &upper,
@@ -30,6 +34,8 @@ pub(super) fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mount
         target,
     ) {
         Ok(()) => Ok(Workspace::Overlaid),
+        // What is kept is a copy already.
+        Err(refusal) if is_impossible(&refusal) && is_kept => copy(&[], &upper, target),
         Err(refusal) if is_impossible(&refusal) => copy(&layout.workspace, &upper, target),
         Err(refusal) => Err(refusal),
     }

@@ -95,7 +95,9 @@ impl Store {
                 Err(_) => return Ok(Vec::new()),
             }
         }
-        for entry in fs::read_dir(self.root.join("w"))? {
+        // In this order: a folder that becomes a kept one meanwhile is seen in the second place.
+        let kept = fs::read_dir(self.root.join("w"))?.chain(self.kept_folders()?);
+        for entry in kept {
             let layers = fs::read_to_string(entry?.path().join("layers")).unwrap_or_default();
             used.extend(layers.lines().map(str::to_owned));
         }
