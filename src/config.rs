@@ -220,13 +220,16 @@ fn of_file<T>(said: Spanned<T>) -> Setting<T> {
     }
 }
 
-/// What is there and cannot be read is an error, and told when it is read.
+/// What is there and cannot be read is an error, and told when it is read. A home that the caller may not enter, as that of
+/// the user before a `su`, has no configuration for them.
 fn is_there(file: &Path) -> bool {
     match fs::metadata(file) {
         Ok(_) => true,
         Err(error) => !matches!(
             error.kind(),
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::PermissionDenied
         ),
     }
 }

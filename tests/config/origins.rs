@@ -1,6 +1,7 @@
 //! Where each value comes from, and which of several holds.
 
-use std::os::unix::fs::symlink;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::project::{Project, pairs};
 
@@ -113,6 +114,29 @@ fn the_settings_are_a_table_for_people() {
             vec!["alias dev-base", &image, &place],
         ]
     );
+}
+
+/// As after `su` without a login: the home is the other user's.
+#[test]
+fn a_home_that_may_not_be_entered_has_no_configuration() {
+    let project = Project::of("from host");
+    project.configure("store \"/configured\"");
+    // Someone who may not enter, run from where they may.
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("atelier");
+    fs::copy(env!("CARGO_BIN_EXE_atelier"), &program).unwrap();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path(), open).unwrap();
+    fs::set_permissions(&project.home, fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = project.command("setpriv");
+    command
+        .args(["--reuid=12345", "--regid=12345", "--clear-groups"])
+        .arg(&program)
+        .arg("config")
+        .current_dir(folder.path());
+    let ran = project.run_command(command).expect(0);
+    assert!(!ran.stdout.contains("configured"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("atelier  default"), "{}", ran.stdout);
 }
 
 /// A command that needs no project asks nothing of the project's file.
