@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::disk::{Disk, MIB};
-use crate::litter::assert_same;
+use crate::litter::{assert_same, groups_before};
 use crate::processes::wait_until;
 use crate::project::Project;
 use crate::random::Random;
@@ -47,6 +47,7 @@ const MOMENTS: [&str; 7] = [
 /// behaviours 1.1, 1.12
 #[test]
 fn a_power_cut_at_any_moment_leaves_no_half_made_snapshot() {
+    groups_before();
     let random = Random::new("power cuts");
     let mut project = Project::new(FILE);
     for number in 0..60 {

@@ -5,6 +5,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
+use crate::litter::groups_before;
 use crate::project::Project;
 
 const FILE: &str = r##"
@@ -30,6 +31,7 @@ struct Faults {
 
 impl Faults {
     fn new() -> Self {
+        groups_before();
         let project = Project::new(FILE);
         project.write("round", "0\n");
         project.run(&["build"]).expect(0);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::litter::groups_before;
 use crate::processes::wait_until;
 use crate::project::Project;
 use crate::random::Random;
@@ -39,6 +40,7 @@ test -s $sum && test "$(ls | grep -vx $sum | sort | xargs cat | sha256sum)" = "$
 const ROUNDS: u32 = 100;
 
 fn rounds(name: &str) {
+    groups_before();
     let random = Random::new(name);
     let project = Project::new(FILE);
     project.write("round", "0\n");

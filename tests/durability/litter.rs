@@ -1,8 +1,9 @@
 //! What a store may hold when nothing runs.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::Path;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -33,6 +34,7 @@ impl Project {
             let lock = File::open(self.store.join("locks").join(lock)).unwrap();
             lock.try_lock().expect("a lock that nobody holds");
         }
+        assert_no_groups_left();
         for folder in [&self.store, &self.store.join("targets")] {
             let mut names = names(folder);
             names.retain(|name| name.contains(".draft"));
@@ -41,11 +43,46 @@ impl Project {
     }
 }
 
+/// Control groups that nobody holds go. Others may be between a kill and a sweep just now, but not for long.
+fn assert_no_groups_left() {
+    let mut left = free_groups();
+    left.retain(|group| !groups_before().contains(group));
+    wait_until("control groups to be removed", || {
+        let now = free_groups();
+        left.retain(|group| now.contains(group));
+        left.is_empty()
+    });
+}
+
+/// Those that were there when this was first asked: what other programs left.
+pub(crate) fn groups_before() -> &'static [PathBuf] {
+    static BEFORE: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    BEFORE.get_or_init(free_groups)
+}
+
+fn free_groups() -> Vec<PathBuf> {
+    let mut groups = Vec::new();
+    let hierarchies = fs::read_dir("/sys/fs/cgroup")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let roots = hierarchies.map(|entry| entry.path());
+    for root in roots.chain([PathBuf::from("/sys/fs/cgroup")]) {
+        let entries = fs::read_dir(root).into_iter().flatten().flatten();
+        groups.extend(entries.map(|entry| entry.path()).filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            let held = |folder: File| matches!(folder.try_lock(), Err(TryLockError::WouldBlock));
+            name.starts_with("atelier-") && File::open(path).is_ok_and(|folder| !held(folder))
+        }));
+    }
+    groups
+}
+
 fn layers(record: &Path) -> Vec<String> {
     let record: Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
     let layers = record["layers"].as_array().unwrap().iter();
     layers
-        .map(|layer| layer.as_str().unwrap().to_owned())
+        .map(|layer| layer["name"].as_str().unwrap().to_owned())
         .collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::disk::{Disk, MIB};
-use crate::litter::assert_same;
+use crate::litter::{assert_same, groups_before};
 use crate::project::Project;
 
 const FILE: &str = r##"
@@ -48,6 +48,7 @@ struct Sweep {
 
 impl Sweep {
     fn new() -> Self {
+        groups_before();
         let project = project();
         let expected = list(&project);
         Self {

@@ -88,6 +88,8 @@ impl Trials {
         }
         let found = self.list();
         self.project.assert_nothing_left();
+        let checked = self.project.run(&["fsck"]).code();
+        assert_eq!(checked == 0, found == original, "fsck ends with {checked}");
         let mut differences = found.lines().filter(|line| !original.contains(line));
         match differences.next() {
             None if found == original => Left::Whole,
