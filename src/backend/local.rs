@@ -185,6 +185,9 @@ impl Backend for Local {
     }
 
     async fn boot(&self, request: &SandboxRequest) -> Result<SandboxId, BackendError> {
+        if self.store.way().is_direct() {
+            direct::allow(request)?;
+        }
         if let Some(keep) = &request.keep {
             return Box::pin(kept::boot(self, request, keep)).await;
         }

@@ -245,7 +245,8 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
-    project::allow(&args.store, args.strict_outside)?;
+    let strict = ("--strict-outside", args.strict_outside);
+    project::allow(&args.store, &[strict])?;
     let project = Project::load(words.file, &args.store)?;
     let needed = project.select(&words.targets)?;
     let planned = prepare(&project, &needed, &args.force, &secrets, &mut interrupts).await?;

@@ -181,15 +181,16 @@ pub(super) fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     config::store(&config::load(args, None)?)
 }
 
-/// Refuses what cannot be had without a sandbox.
-pub(super) fn allow(args: &StoreArgs, strict_outside: bool) -> Result<(), Failure> {
-    if strict_outside && isolation(args).direct {
-        return Err(Failure::usage(
-            "`--strict-outside` needs a sandbox: what is written outside of one is not seen",
-            "leave out --strict-outside, or --sandbox direct",
-        ));
+/// Refuses options, those that are given, that need a sandbox where there is none.
+pub(super) fn allow(args: &StoreArgs, options: &[(&str, bool)]) -> Result<(), Failure> {
+    let mut given = options.iter().filter(|(_, is_given)| *is_given);
+    match given.next() {
+        Some((option, _)) if isolation(args).direct => Err(Failure::usage(
+            format!("`{option}` needs a sandbox"),
+            format!("leave out {option}, or --sandbox direct"),
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn isolation(args: &StoreArgs) -> Isolation {

@@ -171,6 +171,9 @@ pub(super) fn reason_line(action: &Action) -> String {
     let Some(Reason { detail, kind }) = reason(action) else {
         return String::new();
     };
+    if let Action::Bake(crate::plan::Reason::SnapshotLost(cause)) = action {
+        return format!("{kind}: {cause}");
+    }
     let Some(first) = detail.first() else {
         return kind.to_owned();
     };

@@ -19,7 +19,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
     let variables = project::variables(&args.env)?;
-    project::allow(&args.store, args.strict_outside)?;
+    allow(&args)?;
     let project = Project::load(words.file, &args.store)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
@@ -53,11 +53,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
         sandbox = planned.backend.boot(&request) => sandbox?,
         () = interrupts.next() => return Err(Failure::interrupted()),
     };
-    planned
-        .backend
-        .notices()
-        .iter()
-        .for_each(|text| ui::notice(text));
+    say_notices(&planned);
     let exec = Exec {
         command: args.command,
         folder: String::new(),
@@ -70,17 +66,30 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
         false => {
             let ending = run(&planned, &sandbox, &exec, &mut interrupts).await;
             planned.backend.destroy(&sandbox).await?;
-            planned
-                .backend
-                .notices()
-                .iter()
-                .for_each(|text| ui::notice(text));
+            say_notices(&planned);
             ending
         }
     };
     // Those that were killed left theirs; what that costs is nobody's failure.
     planned.backend.sweep().await.ok();
     ending
+}
+
+/// Refuses what cannot be had without a sandbox, before anything is done.
+fn allow(args: &UpArgs) -> Result<(), Failure> {
+    let no_network = matches!(args.network, NetworkKind::None);
+    let of_sandboxes = [
+        ("--strict-outside", args.strict_outside),
+        ("--detach", args.detach),
+        ("--network none", no_network),
+    ];
+    project::allow(&args.store, &of_sandboxes)
+}
+
+fn say_notices(planned: &Planned<'_>) {
+    for text in planned.backend.notices() {
+        ui::notice(&text);
+    }
 }
 
 fn is_missing(planned: &Planned<'_>) -> bool {

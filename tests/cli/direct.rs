@@ -3,15 +3,15 @@
 use std::process::Command;
 
 use crate::homes;
-use crate::project::{Project, pairs};
+use crate::project::{Project, Ran, pairs};
 
 const FILE: &str = r##"
 prebuild a {
     from dev-base
     repo "." path=src
     file note "hello"
-    run #"echo step-ran; id -u > who; cat note src/prebuild.kdl >/dev/null; pwd > where; echo $ATELIER_DIRECT > mark"#
-    run #"test -z "$ATELIER_DIRECT" || test -d "/tmp/atelier-direct-$ATELIER_DIRECT/git/0""#
+    run #"echo step-ran; id -u > who; cat note src/prebuild.kdl >/dev/null; pwd > where; echo ${ATELIER_DIRECT-} > mark"#
+    run #"test -z "${ATELIER_DIRECT-}" || test -d "/tmp/atelier-direct-$ATELIER_DIRECT/git/0""#
 }
 prebuild b {
     from prebuild=a
@@ -31,91 +31,79 @@ fn without_namespaces(project: &Project, words: &[&str]) -> Command {
     command
 }
 
+fn direct(project: &Project, words: &[&str]) -> Ran {
+    let words = [&words[..1], &["--sandbox", "direct"], &words[1..]].concat();
+    project.run_command(without_namespaces(project, &words))
+}
+
 #[test]
 fn a_machine_without_namespaces_bakes_and_boots_directly() {
     let project = Project::new(FILE);
-    let ran = project
-        .run_command(without_namespaces(&project, &["build"]))
-        .expect(6);
+    let ran = project.run_command(without_namespaces(&project, &["build"]));
+    let stderr = ran.expect(6).stderr;
     assert!(
-        ran.stderr.contains("cannot create a mount namespace"),
-        "{}",
-        ran.stderr
+        stderr.contains("cannot create a mount namespace"),
+        "{stderr}"
     );
-    assert!(
-        ran.stderr.contains("use --sandbox direct"),
-        "{}",
-        ran.stderr
-    );
-    let direct = |words: &[&str]| {
-        let words = [words, &["--sandbox", "direct"]].concat();
-        project.run_command(without_namespaces(&project, &words))
-    };
-    let ran = direct(&["build", "--json", "-j", "4"]).expect(0);
+    assert!(stderr.contains("use --sandbox direct"), "{stderr}");
+    let ran = direct(&project, &["build", "--json", "-j", "4"]).expect(0);
     assert_eq!(
         ran.column("result"),
         pairs(&[("a", "baked"), ("b", "baked")])
     );
-    assert!(ran.stderr.contains("step-ran"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("nothing is isolated"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("-j is 1"), "{}", ran.stderr);
+    for said in ["step-ran", "nothing is isolated", "-j is 1"] {
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
     let up = "cat both; test ! -e note && git -C src status --porcelain && git -C src fsck";
-    let ran = project.run_command(without_namespaces(
-        &project,
-        &["up", "b", "--sandbox", "direct", "--", "sh", "-c", up],
-    ));
+    let ran = direct(&project, &["up", "b", "--", "sh", "-c", up]);
     assert_eq!(ran.expect(0).stdout, "1000\n/home/dev\n");
-    let ran = direct(&["doctor"]).expect(0);
-    assert!(
-        ran.stdout.contains("steps see all of the machine"),
-        "{}",
-        ran.stdout
-    );
-    let ran = project.run_command(without_namespaces(
-        &project,
-        &["up", "a", "--sandbox", "direct", "--", "cat", "mark"],
-    ));
-    let mark = ran.expect(0).stdout;
+    let mark = direct(&project, &["up", "a", "--", "cat", "mark"])
+        .expect(0)
+        .stdout;
     assert!(mark.len() > 8, "{mark:?}");
     let handed = format!("/tmp/atelier-direct-{}", mark.trim());
     assert!(!std::path::Path::new(&handed).exists(), "{handed}");
-    // For sandboxes it is a miss that says why, unless it is accepted.
-    let plan = project.run(&["plan", "--json"]).expect(0);
-    assert_eq!(
-        plan.column("action"),
-        pairs(&[("a", "bake"), ("b", "bake")])
-    );
-    let reason = plan.json()["nodes"][0]["reason"].to_string();
-    assert!(
-        reason.contains("it was baked with --sandbox direct"),
-        "{reason}"
-    );
-    let plan = project.plan(&["--accept-direct"]);
-    assert_eq!(plan, pairs(&[("a", "reuse"), ("b", "reuse")]));
-    let ran = project
-        .run(&["up", "b", "--accept-direct", "--", "cat", "both"])
-        .expect(0);
-    assert_eq!(ran.stdout, "1000\n/home/dev\n");
-    // The other way round it always holds.
-    assert_eq!(project.build(&[]), pairs(&[("a", "baked"), ("b", "baked")]));
-    assert_eq!(
-        direct(&["build", "--json"]).expect(0).column("result"),
-        pairs(&[("a", "reused"), ("b", "reused")])
-    );
+    let said = direct(&project, &["doctor"]).expect(0).stdout;
+    assert!(said.contains("steps see all of the machine"), "{said}");
     project.assert_nothing_left();
 }
 
 #[test]
-fn what_is_written_outside_cannot_be_promised() {
+fn what_was_baked_directly_is_for_those_who_take_it() {
     let project = Project::new(FILE);
-    for words in [&["build"][..], &["up", "a"]] {
-        let words = [words, &["--sandbox", "direct", "--strict-outside"]].concat();
-        let ran = project.run(&words).expect(2);
-        assert!(
-            ran.stderr.contains("`--strict-outside` needs a sandbox"),
-            "{}",
-            ran.stderr
-        );
+    direct(&project, &["build"]).expect(0);
+    let table = project.run(&["plan"]).expect(0).stdout;
+    let reason =
+        "it was baked with --sandbox direct, which isolates nothing; --accept-direct takes it";
+    assert!(table.contains(reason), "{table}");
+    let plan = project.plan(&["--accept-direct"]);
+    assert_eq!(plan, pairs(&[("a", "reuse"), ("b", "reuse")]));
+    let ran = project.run(&["up", "b", "--accept-direct", "--", "cat", "both"]);
+    assert_eq!(ran.expect(0).stdout, "1000\n/home/dev\n");
+    // The other way round it always holds.
+    let baked = pairs(&[("a", "baked"), ("b", "baked")]);
+    assert_eq!(project.build(&[]), baked);
+    let again = direct(&project, &["build", "--json"]).expect(0);
+    assert_eq!(
+        again.column("result"),
+        pairs(&[("a", "reused"), ("b", "reused")])
+    );
+}
+
+#[test]
+fn what_needs_a_sandbox_is_refused_before_anything_is_done() {
+    let project = Project::new(FILE);
+    for (words, option) in [
+        (&["build", "--strict-outside"][..], "--strict-outside"),
+        (&["up", "a", "--strict-outside"], "--strict-outside"),
+        (&["up", "a", "-d"], "--detach"),
+        (&["up", "a", "--network", "none"], "--network none"),
+    ] {
+        let ran = project
+            .run(&[words, &["--sandbox", "direct"]].concat())
+            .expect(2);
+        let refused = format!("`{option}` needs a sandbox");
+        assert!(ran.stderr.contains(&refused), "{}", ran.stderr);
     }
     assert!(!project.store.exists());
 }

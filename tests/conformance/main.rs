@@ -193,7 +193,7 @@ fn without_sandbox() -> Vec<Trial> {
         survivors_are_ended_by_the_next
         a_cache_is_kept_and_is_in_no_snapshot
         a_root_step_is_the_machine_s_root
-        other_images_are_refused
+        what_needs_a_sandbox_is_refused
         it_serves_itself_alone_unless_it_is_accepted
     }
 }

@@ -15,6 +15,7 @@ use rustix::process::{getpid, set_child_subreaper};
 use super::protocol::{Layout, Ready, Refusal, RootLayers, Workspace};
 use super::store::{LAYER, TREE};
 use super::tree::{Material, merge};
+use crate::backend::{BackendError, Class, Network, SandboxRequest};
 
 mod cache;
 mod home;
@@ -25,6 +26,17 @@ use home::Home;
 
 /// In the environment of every process of a step, with the name that its workspace was taken under.
 const VARIABLE: &str = "ATELIER_DIRECT";
+
+/// Refuses what only a sandbox can be.
+pub(super) fn allow(request: &SandboxRequest) -> Result<(), BackendError> {
+    let what = match (&request.keep, request.network) {
+        (None, Network::Host) => return Ok(()),
+        (Some(_), _) => "stays",
+        (None, Network::None) => "has no network",
+    };
+    let message = format!("there is no sandbox that {what} with --sandbox direct");
+    Err(BackendError::new(Class::Denied, message).with_help("leave out --sandbox direct"))
+}
 
 /// The workspace, taken and filled; dropped, it is given back.
 pub(super) struct Direct {
