@@ -28,7 +28,7 @@ mod oci_layout;
 mod repo;
 
 use git_server::{GitServer, Manner};
-use oci_layout::OciLayout;
+use oci_layout::{OciLayout, on};
 use repo::Repo;
 
 fn span(start: u32) -> Span {
@@ -223,6 +223,32 @@ async fn images_and_files_are_pinned() {
         "{}",
         errors[0].1.cause
     );
+}
+
+/// Whether an index says what it is for, or only the image itself, or the index says something else.
+#[tokio::test]
+async fn an_image_for_another_machine_is_refused_by_both_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = OciLayout::create(&folder.path().join("image"));
+    let own = host::platform();
+    let alone = layout.image("linux/vax", &[b"layer"]);
+    let tops = [
+        alone.clone(),
+        on("linux/vax", alone.clone()),
+        layout.index(&[on("linux/vax", alone.clone())]),
+        on(&own, alone),
+    ];
+    for top in tops {
+        layout.set_top(&[top]);
+        let node = node("foreign", ImageRef::Layout("image".to_owned()));
+        let errors = resolve(vec![node], &live(folder.path())).await.unwrap_err();
+        let error = &errors[0].1;
+        assert_eq!(
+            error.cause,
+            format!("it has no image for {own}, only for linux/vax")
+        );
+        assert!(error.help.contains("`platform=`"), "{}", error.help);
+    }
 }
 
 #[tokio::test]

@@ -83,6 +83,21 @@ struct Offer {
     name: Option<String>,
 }
 
+impl Image {
+    /// Fails if the configuration says another platform than the index that led here.
+    pub fn check_platform(&self, wanted: &str) -> Result<(), OciError> {
+        let kind = |platform: &str| platform.split('/').take(2).map(str::to_owned).collect();
+        let (own, other): (Vec<String>, Vec<String>) = (kind(&self.platform), kind(wanted));
+        match own == other {
+            true => Ok(()),
+            false => Err(OciError::Platform {
+                wanted: wanted.to_owned(),
+                found: vec![self.platform.clone()],
+            }),
+        }
+    }
+}
+
 impl Layout {
     /// Finds the image for `platform`, such as `linux/amd64`, and returns the digest of its manifest.
     pub fn find(&self, platform: &str) -> Result<Digest, OciError> {

@@ -30,6 +30,7 @@ pub fn pin_layout(
         let digest = layout.find(platform)?;
         // A layer that is missing should be told now, not in the middle of a bake.
         let loaded = layout.load(&digest)?;
+        loaded.check_platform(platform)?;
         layout.check_present(&loaded)?;
         Ok(digest)
     });

@@ -18,6 +18,7 @@ mod escape;
 mod exactness;
 mod gate;
 mod house;
+mod images;
 mod keeping;
 mod kept;
 mod limits;
@@ -25,6 +26,9 @@ mod sharing;
 
 #[path = "../support/homes.rs"]
 mod homes;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/oci_layout.rs"]
+mod oci_layout;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/requests.rs"]
@@ -160,11 +164,16 @@ fn local_laws() -> impl Iterator<Item = Trial> {
             temporary_files_are_not_outside
             a_damaged_snapshot_is_found_and_taken_out
             a_long_chain_is_kept_shallow;
+        images:
+            an_image_s_layers_are_one_root
+            an_image_for_another_machine_is_refused;
         limits:
             what_is_not_limited_is_said_once;
     };
     // Who is not root can be lent control groups, and the users of these tests are not.
     laws.chain(own! {
+        images:
+            a_layer_is_unpacked_once;
         limits:
             a_memory_hog_is_ended_and_named
             a_step_is_blamed_for_its_own_memory_alone

@@ -1,22 +1,25 @@
 //! Images in the store: what a sandbox's root is made of. Each layer is unpacked once, and is there as a whole or not.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::environment;
 use super::protocol::{Refusal, RootLayers};
-use super::store::{self, LAYER, Scratch, Store, TREE, failed, sync_folder};
-use super::unpack::unpack_layer;
+use super::store::{self, Store, TREE, failed, sync_folder};
+use super::unpack::{Ownership, Source, unpack_layers};
 use super::way::Way;
 use super::work::{self, Job};
 use crate::backend::{BackendError, Class};
 use crate::oci::{self, Digest, Layout, OciError};
 use crate::resolve::{ImageLocation, PinnedImage};
+
+mod platform;
 
 /// An image that sandboxes can be started from.
 pub(super) struct Image {
@@ -73,11 +76,20 @@ pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, B
     let loaded = loading.await;
     let loaded = loaded.map_err(|error| BackendError::new(Class::Bug, error.to_string()))?;
     let image = loaded.map_err(|error| unreadable(&error))?;
+    platform::check(&image.platform, Path::new("/"))?;
     let layers = unpack(store, &place, &image).await?;
     Ok(Image {
         root: RootLayers::Image(layers.iter().map(|layer| store::tree(layer)).collect()),
         variables: variables(&image),
     })
+}
+
+/// A layer as the process that works unpacks it; see `unpack::Source`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LayerToUnpack {
+    digest: [u8; 32],
+    into: PathBuf,
+    below: Vec<PathBuf>,
 }
 
 /// The layers in the store, lowest first.
@@ -86,75 +98,123 @@ async fn unpack(
     place: &LayoutPlace,
     image: &oci::Image,
 ) -> Result<Vec<String>, BackendError> {
-    let mut names: Vec<String> = Vec::new();
-    let mut chain = Sha256::new();
-    for layer in &image.layers {
-        // A layer may take folders' modes from those below it: what is unpacked is this one on those.
-        chain.update(layer.digest.0);
-        let name = format!("i/{}", hex::encode(&chain.clone().finalize()[..12]));
-        if !store.root().join(&name).is_dir() {
-            add(store, place, &layer.digest, &name, &names).await?;
+    let names = names(image);
+    let missing = |name: &&String| !store.root().join(name).is_dir();
+    if names.iter().any(|name| missing(&name)) {
+        // From the lowest up, as everybody does: nobody waits for who waits.
+        let mut locks = Vec::new();
+        for name in names.iter().filter(missing) {
+            locks.push(lock(store, name).await?);
         }
-        names.push(name);
+        add_missing(store, place, image, &names).await?;
     }
     Ok(names)
 }
 
-/// Unpacks a layer beside its place, flushes it, and moves it there. Two at a time do it twice, and one is kept.
-async fn add(
-    store: &Store,
-    place: &LayoutPlace,
-    digest: &Digest,
-    name: &str,
-    below: &[String],
-) -> Result<(), BackendError> {
-    let scratch = store.scratch(&[])?;
-    let into = scratch.path(LAYER).join(TREE);
-    fs::create_dir(&into).map_err(|error| failed("make a folder in the store", &error))?;
-    let below = below.iter().rev();
-    let job = Job::Unpack {
-        layout: place.clone(),
-        digest: digest.0,
-        into,
-        below: below
-            .map(|name| store.root().join(store::tree(name)))
-            .collect(),
+/// A layer may take folders' modes from those below it: what is unpacked is this one on those, and so is its name.
+fn names(image: &oci::Image) -> Vec<String> {
+    let mut chain = Sha256::new();
+    let name = |layer: &oci::Layer| {
+        chain.update(layer.digest.0);
+        format!("i/{}", hex::encode(&chain.clone().finalize()[..12]))
     };
-    let () = work::have_done(store.way(), job).await?;
-    publish(&scratch, &scratch.path(LAYER), &store.root().join(name))
-        .map_err(|error| failed("keep an image layer", &error))
+    image.layers.iter().map(name).collect()
 }
 
-/// Unpacks a layer, as the process that works.
-pub(super) fn unpack_one(
-    _: Way,
+/// How often who waits for another's unpacking looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Held by the one who unpacks a layer; freed by its end, however it ends.
+async fn lock(store: &Store, name: &str) -> Result<File, BackendError> {
+    let path = store.root().join("locks").join(name.replace('/', "-"));
+    let failed = |error: io::Error| failed("lock an image layer", &error);
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .map_err(failed)?;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+    }
+}
+
+/// Unpacks the layers that are not there in a folder of their own, flushes them, and moves them to their places.
+async fn add_missing(
+    store: &Store,
     place: &LayoutPlace,
-    digest: &Digest,
-    into: &Path,
-    below: &[PathBuf],
+    image: &oci::Image,
+    names: &[String],
+) -> Result<(), BackendError> {
+    let scratch = store.scratch(&[])?;
+    let mut layers = Vec::new();
+    let mut moves = Vec::new();
+    // The nearest first.
+    let mut below: Vec<PathBuf> = Vec::new();
+    for (number, (layer, name)) in image.layers.iter().zip(names).enumerate() {
+        let there = store.root().join(name);
+        if there.is_dir() {
+            below.insert(0, store.root().join(store::tree(name)));
+            continue;
+        }
+        let made = scratch.path(&format!("image-{number}"));
+        let into = made.join(TREE);
+        fs::create_dir_all(&into).map_err(|error| failed("make a folder in the store", &error))?;
+        layers.push(LayerToUnpack {
+            digest: layer.digest.0,
+            into: into.clone(),
+            below: below.clone(),
+        });
+        below.insert(0, into);
+        moves.push((made, there));
+    }
+    if layers.is_empty() {
+        return Ok(());
+    }
+    let layout = place.clone();
+    let () = work::have_done(store.way(), Job::Unpack { layout, layers }).await?;
+    let kept = scratch.flush().await.and_then(|()| {
+        for (made, there) in &moves {
+            fs::rename(made, there)?;
+        }
+        sync_folder(&store.root().join("i"))
+    });
+    kept.map_err(|error| failed("keep an image layer", &error))
+}
+
+/// Unpacks layers, as the process that works.
+pub(super) fn unpack_all(
+    way: Way,
+    place: &LayoutPlace,
+    layers: Vec<LayerToUnpack>,
 ) -> Result<(), Refusal> {
     let refused = |error: OciError| Refusal::new("read the image", io::Error::other(error));
-    let blob = place
-        .open()
-        .map_err(refused)?
-        .blob(digest)
-        .map_err(refused)?;
-    unpack_layer(blob, digest, into, below)
+    let layout = place.open().map_err(refused)?;
+    let source = |layer: LayerToUnpack| {
+        let digest = Digest(layer.digest);
+        Ok(Source {
+            blob: layout.blob(&digest)?,
+            digest,
+            into: layer.into,
+            below: layer.below,
+        })
+    };
+    let sources: Result<Vec<_>, OciError> = layers.into_iter().map(source).collect();
+    let ownership = match way.has_root() {
+        true => Ownership::Kept,
+        false => Ownership::Caller,
+    };
+    unpack_layers(sources.map_err(refused)?, ownership)
         .map(drop)
         .map_err(|error| Refusal {
             operation: "unpack the image".to_owned(),
             errno: error.errno(),
             cause: error.to_string(),
         })
-}
-
-fn publish(scratch: &Scratch, layer: &Path, place: &Path) -> io::Result<()> {
-    scratch.flush_now()?;
-    match fs::rename(layer, place) {
-        Err(error) if !place.is_dir() => return Err(error),
-        _ => {}
-    }
-    sync_folder(place.parent().unwrap_or(place))
 }
 
 fn variables(image: &oci::Image) -> BTreeMap<String, String> {

@@ -404,6 +404,7 @@ fn way_out(operation: &str, errno: Option<Errno>) -> &'static str {
             "--sandbox direct fills and empties it, so nothing of anybody else may be there: move that away, or wait for \
              the other process to end"
         }
+        "read the image" | "unpack the image" if errno.is_none() => "copy the image again",
         "mount an overlay" => {
             "the store's file system cannot hold overlays: place it on ext4, xfs or btrfs with --store DIR"
         }

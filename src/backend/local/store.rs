@@ -394,11 +394,6 @@ impl Scratch {
         Ok(flushed.await??)
     }
 
-    /// The same, for who may wait.
-    pub(super) fn flush_now(&self) -> io::Result<()> {
-        Ok(rustix::fs::syncfs(&self.lock)?)
-    }
-
     /// Relative to the store.
     pub(super) fn name(&self) -> &str {
         &self.name

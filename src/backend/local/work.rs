@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 
-use super::image::{self, LayoutPlace};
+use super::image::{self, LayerToUnpack, LayoutPlace};
 use super::launcher;
 use super::protocol::{self, Refusal};
 use super::session;
@@ -20,7 +20,6 @@ use super::tree::{self, Manifest, Material, Needles, find_recent, merge};
 use super::userns;
 use super::way::{DEV, Way};
 use crate::backend::{BackendError, Class};
-use crate::oci::Digest;
 
 /// The second hidden argument of a process that works.
 pub(super) const WORK: &str = "work";
@@ -28,12 +27,10 @@ pub(super) const WORK: &str = "work";
 /// What is to be done. Paths are absolute. It may hold secrets, so it cannot be printed.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Job {
-    /// Unpacks a layer of an image into an empty folder; see `unpack_layer`.
+    /// Unpacks layers of an image, the lowest first.
     Unpack {
         layout: LayoutPlace,
-        digest: [u8; 32],
-        into: PathBuf,
-        below: Vec<PathBuf>,
+        layers: Vec<LayerToUnpack>,
     },
     /// Describes the tree in a layer's folder, in a file beside it, and looks for secrets in it, and in what has changed
     /// in caches since a time (in seconds since 1970).
@@ -111,13 +108,8 @@ pub(super) fn main(parent: i32) -> io::Result<()> {
 
 fn work(way: Way, job: Job) -> Result<serde_json::Value, Refusal> {
     match job {
-        Job::Unpack {
-            layout,
-            digest,
-            into,
-            below,
-        } => {
-            image::unpack_one(way, &layout, &Digest(digest), &into, &below)?;
+        Job::Unpack { layout, layers } => {
+            image::unpack_all(way, &layout, layers)?;
             Ok(serde_json::Value::Null)
         }
         Job::Describe {

@@ -6,8 +6,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::UnpackError;
 use super::archive::Member;
+use super::{Ownership, UnpackError};
 
 #[derive(Clone, Debug)]
 pub(super) struct Attributes {
@@ -16,15 +16,6 @@ pub(super) struct Attributes {
     pub(super) gid: u32,
     pub(super) time: (i64, u32),
     pub(super) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-/// Whose files a process may make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rights {
-    /// Everybody's.
-    Root,
-    /// Only its own: owners and capabilities are left out.
-    Own,
 }
 
 impl Attributes {
@@ -73,19 +64,24 @@ impl Attributes {
     pub(super) fn apply(
         &self,
         fd: BorrowedFd<'_>,
-        rights: Rights,
+        ownership: Ownership,
         path: &Path,
     ) -> Result<(), UnpackError> {
         let failed = UnpackError::write("set the attributes of", path);
-        if rights == Rights::Root {
+        if ownership == Ownership::Kept {
             let (uid, gid) = self.owner();
             rustix::fs::fchown(fd, Some(uid), Some(gid)).map_err(&failed)?;
         }
-        rustix::fs::fchmod(fd, Mode::from_raw_mode(self.mode)).map_err(&failed)?;
+        rustix::fs::fchmod(fd, self.mode(ownership)).map_err(&failed)?;
         for (name, value) in &self.xattrs {
-            if rights == Rights::Root || name.starts_with(b"user.") {
-                rustix::fs::fsetxattr(fd, name.as_slice(), value, XattrFlags::empty())
-                    .map_err(&failed)?;
+            let is_users = name.starts_with(b"user.");
+            if !is_users && ownership == Ownership::Caller {
+                continue;
+            }
+            match rustix::fs::fsetxattr(fd, name.as_slice(), value, XattrFlags::empty()) {
+                // A file system or a kernel that keeps it from this process takes nothing else from the file.
+                Err(Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) if !is_users => {}
+                set => set.map_err(&failed)?,
             }
         }
         rustix::fs::futimens(fd, &self.times()).map_err(&failed)
@@ -96,9 +92,9 @@ impl Attributes {
         &self,
         folder: BorrowedFd<'_>,
         name: &std::ffi::OsStr,
-        rights: Rights,
+        ownership: Ownership,
     ) -> Result<(), Errno> {
-        if rights == Rights::Root {
+        if ownership == Ownership::Kept {
             let (uid, gid) = self.owner();
             rustix::fs::chownat(
                 folder,
@@ -109,6 +105,15 @@ impl Attributes {
             )?;
         }
         rustix::fs::utimensat(folder, name, &self.times(), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// What a set-id bit gives is the rights of the owner who is left out.
+    pub(super) fn mode(&self, ownership: Ownership) -> Mode {
+        let mode = Mode::from_raw_mode(self.mode);
+        match ownership {
+            Ownership::Kept => mode,
+            Ownership::Caller => mode - (Mode::SUID | Mode::SGID),
+        }
     }
 
     fn owner(&self) -> (Uid, Gid) {
@@ -129,6 +134,9 @@ impl Attributes {
 
 /// What overlayfs keeps in attributes would let an image hide files of the layers below, or show others.
 fn is_kept(name: &[u8]) -> bool {
-    name == b"security.capability"
-        || (name.starts_with(b"user.") && !name.starts_with(b"user.overlay."))
+    let is_in = |space: &[u8]| {
+        name.strip_prefix(space)
+            .is_some_and(|rest| !rest.starts_with(b"overlay."))
+    };
+    name == b"security.capability" || is_in(b"user.") || is_in(b"trusted.")
 }

@@ -15,16 +15,16 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, XattrFlags}
 use rustix::io::Errno;
 
 use super::archive::{Kind, Member, Reader};
-use super::attributes::{Attributes, Rights};
+use super::attributes::Attributes;
 use super::content::{self, Stuck};
 use super::place::{self, Found, Step, Way};
-use super::{UnpackError, Unpacked};
+use super::{Ownership, UnpackError, Unpacked};
 
 pub(super) struct Building<'a> {
     into: &'a Path,
     root: OwnedFd,
     below: &'a [PathBuf],
-    rights: Rights,
+    ownership: Ownership,
     /// What each folder will look like.
     folders: BTreeMap<PathBuf, Attributes>,
     whiteouts: BTreeSet<PathBuf>,
@@ -43,16 +43,19 @@ struct Parent {
 }
 
 impl<'a> Building<'a> {
-    pub(super) fn new(into: &'a Path, below: &'a [PathBuf]) -> Result<Self, UnpackError> {
+    pub(super) fn new(
+        into: &'a Path,
+        below: &'a [PathBuf],
+        ownership: Ownership,
+    ) -> Result<Self, UnpackError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, into, flags, Mode::empty())
             .map_err(UnpackError::write("open", into))?;
-        let is_root = rustix::process::geteuid().is_root();
         Ok(Self {
             into,
             root,
             below,
-            rights: if is_root { Rights::Root } else { Rights::Own },
+            ownership,
             folders: BTreeMap::new(),
             whiteouts: BTreeSet::new(),
             opaque: BTreeSet::new(),
@@ -151,7 +154,7 @@ impl<'a> Building<'a> {
                 source,
             },
         })?;
-        Attributes::of(member).apply(file.as_fd(), self.rights, &path)
+        Attributes::of(member).apply(file.as_fd(), self.ownership, &path)
     }
 
     fn add_symlink(
@@ -161,22 +164,26 @@ impl<'a> Building<'a> {
         member: &Member,
     ) -> Result<(), UnpackError> {
         let path = self.make_room(named, name)?;
-        let rights = self.rights;
+        let ownership = self.ownership;
         let parent = self.parent(named)?;
         let made = rustix::fs::symlinkat(OsStr::from_bytes(&member.target), &parent.fd, name);
-        made.and_then(|()| Attributes::of(member).apply_unopened(parent.fd.as_fd(), name, rights))
-            .map_err(UnpackError::write("make the symlink", &path))
+        made.and_then(|()| {
+            Attributes::of(member).apply_unopened(parent.fd.as_fd(), name, ownership)
+        })
+        .map_err(UnpackError::write("make the symlink", &path))
     }
 
     fn add_fifo(&mut self, named: &Path, name: &OsStr, member: &Member) -> Result<(), UnpackError> {
         let path = self.make_room(named, name)?;
-        let rights = self.rights;
+        let ownership = self.ownership;
         let parent = self.parent(named)?;
-        let mode = Mode::from_raw_mode(member.mode);
+        let mode = Attributes::of(member).mode(ownership);
         let result = rustix::fs::mknodat(&parent.fd, name, FileType::Fifo, mode, 0)
             // The mode of a new file depends on the umask.
             .and_then(|()| rustix::fs::chmodat(&parent.fd, name, mode, AtFlags::empty()))
-            .and_then(|()| Attributes::of(member).apply_unopened(parent.fd.as_fd(), name, rights));
+            .and_then(|()| {
+                Attributes::of(member).apply_unopened(parent.fd.as_fd(), name, ownership)
+            });
         result.map_err(UnpackError::write("make the pipe", &path))
     }
 
@@ -370,7 +377,7 @@ impl<'a> Building<'a> {
         // From the bottom up: a folder may be closed to its own owner afterwards.
         for (folder, attributes) in self.folders.iter().rev() {
             let fd = self.open(folder, OFlags::RDONLY)?;
-            attributes.apply(fd.as_fd(), self.rights, folder)?;
+            attributes.apply(fd.as_fd(), self.ownership, folder)?;
         }
         Ok(self.done)
     }

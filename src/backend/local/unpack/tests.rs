@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::{UnpackError, Unpacked, unpack_layer};
+use super::{Ownership, Source, UnpackError, Unpacked, unpack_layers};
 use crate::oci::Digest;
 
 mod content;
@@ -91,6 +91,41 @@ struct Layers {
     folder: tempfile::TempDir,
     /// The nearest first.
     done: Vec<PathBuf>,
+    ownership: Ownership,
+}
+
+fn unpack_layer(
+    blob: impl std::io::Read + Send,
+    digest: &Digest,
+    into: &Path,
+    below: &[PathBuf],
+) -> Result<Unpacked, UnpackError> {
+    unpack_layer_as(owners(), blob, digest, into, below)
+}
+
+fn unpack_layer_as(
+    ownership: Ownership,
+    blob: impl std::io::Read + Send,
+    digest: &Digest,
+    into: &Path,
+    below: &[PathBuf],
+) -> Result<Unpacked, UnpackError> {
+    let source = Source {
+        blob,
+        digest: *digest,
+        into: into.to_owned(),
+        below: below.to_vec(),
+    };
+    let done = unpack_layers(vec![source], ownership)?;
+    Ok(done[0])
+}
+
+/// As many as this user may make.
+fn owners() -> Ownership {
+    match is_root() {
+        true => Ownership::Kept,
+        false => Ownership::Caller,
+    }
 }
 
 impl Layers {
@@ -98,13 +133,15 @@ impl Layers {
         Self {
             folder: tempfile::tempdir().unwrap(),
             done: Vec::new(),
+            ownership: owners(),
         }
     }
 
     fn try_add(&mut self, blob: &[u8]) -> Result<Unpacked, UnpackError> {
         let into = self.folder.path().join(self.done.len().to_string());
         fs::create_dir_all(&into).unwrap();
-        let unpacked = unpack_layer(blob, &Digest::of(blob), &into, &self.done)?;
+        let digest = Digest::of(blob);
+        let unpacked = unpack_layer_as(self.ownership, blob, &digest, &into, &self.done)?;
         self.done.insert(0, into);
         Ok(unpacked)
     }

@@ -4,8 +4,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 
-use super::super::unpack_layer;
-use super::{Digest, Layers, Tar, UnpackError, gzip, is_root, refusal, unpacked, xattr};
+use super::unpack_layer;
+use super::{
+    Digest, Layers, Ownership, PathBuf, Source, Tar, UnpackError, gzip, is_root, owners, refusal,
+    unpack_layers, unpacked, xattr,
+};
 
 #[test]
 fn all_compressions_give_the_same() {
@@ -78,6 +81,142 @@ fn capabilities_survive_a_change_of_owner() {
     for name in ["user.overlay.opaque", "trusted.overlay.opaque"] {
         assert_eq!(xattr(&path.join("d"), name), None);
     }
+}
+
+#[test]
+fn who_has_one_id_owns_all_of_it_without_what_others_would_lend() {
+    let capability = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let records: [(&str, &[u8]); 3] = [
+        ("SCHILY.xattr.security.capability", &capability),
+        ("SCHILY.xattr.trusted.note", b"x"),
+        ("SCHILY.xattr.user.note", b"kept"),
+    ];
+    let other = |mode: u32| {
+        move |header: &mut tar::Header| {
+            header.set_uid(3_000_000_000);
+            header.set_gid(12);
+            header.set_mode(mode);
+        }
+    };
+    let tar = Tar::default()
+        .pax(&records)
+        .entry(b'0', "file", other(0o6755), b"x")
+        .entry(b'5', "folder", other(0o7777), b"")
+        .entry(b'6', "pipe", other(0o6622), b"")
+        .symlink("link", "file")
+        .end();
+    let mut layers = Layers::new();
+    layers.ownership = Ownership::Caller;
+    layers.try_add(&tar).unwrap();
+    let own = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
+    for (name, mode) in [("file", 0o755), ("folder", 0o1777), ("pipe", 0o622)] {
+        let meta = fs::symlink_metadata(layers.done[0].join(name)).unwrap();
+        assert_eq!((meta.uid(), meta.gid()), own, "{name}");
+        assert_eq!(meta.permissions().mode() & 0o7777, mode, "{name}");
+    }
+    let file = layers.done[0].join("file");
+    assert_eq!(xattr(&file, "user.note").unwrap(), b"kept");
+    for name in ["security.capability", "trusted.note"] {
+        assert_eq!(xattr(&file, name), None);
+    }
+}
+
+/// A capability that is malformed, or not for this process, is refused by the kernel; so may be a whole name space.
+#[test]
+fn attributes_that_may_not_be_set_are_left_out() {
+    if !is_root() {
+        return;
+    }
+    let records: [(&str, &[u8]); 2] = [
+        ("SCHILY.xattr.trusted.note", b"x"),
+        ("SCHILY.xattr.security.capability", &[0; 20]),
+    ];
+    let tar = |records| Tar::default().pax(records).file("f", "x").end();
+    let mut layers = Layers::new();
+    layers.try_add(&tar(&records[..1])).unwrap();
+    let file = layers.done[0].join("f");
+    assert_eq!(xattr(&file, "trusted.note").unwrap(), b"x");
+    // A file in memory has no attributes for users here, and no trusted ones without the right to them.
+    let into = tempfile::tempdir().unwrap();
+    let blob = tar(&records[..1]);
+    let unpacked =
+        without_rights(|| unpack_layer(blob.as_slice(), &Digest::of(&blob), into.path(), &[]));
+    unpacked.unwrap();
+    assert_eq!(xattr(&into.path().join("f"), "trusted.note"), None);
+}
+
+/// On a thread of its own, which has given up what the attributes of others take.
+fn without_rights<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    std::thread::scope(|scope| {
+        let acting = scope.spawn(|| {
+            let mut sets = capabilities(None).unwrap();
+            sets.effective -= CapabilitySet::SYS_ADMIN | CapabilitySet::SETFCAP;
+            set_capabilities(None, sets).unwrap();
+            act()
+        });
+        acting.join().unwrap()
+    })
+}
+
+#[test]
+fn layers_are_unpacked_together_as_they_are_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let big = "0123456789abcdef".repeat(1 << 20);
+    let mut sources = Vec::new();
+    let mut below: Vec<PathBuf> = Vec::new();
+    let blobs: Vec<Vec<u8>> = (0..9)
+        .map(|number| {
+            let name = format!("d/{number}");
+            let tar = Tar::default().file(&name, &format!("{number}{big}"));
+            match number {
+                0 => gzip(&tar.end()),
+                _ => gzip(&tar.link(b'1', &format!("d/link{number}"), "d/0").end()),
+            }
+        })
+        .collect();
+    for (number, blob) in blobs.iter().enumerate() {
+        let into = folder.path().join(number.to_string());
+        fs::create_dir(&into).unwrap();
+        sources.push(Source {
+            blob: blob.as_slice(),
+            digest: Digest::of(blob),
+            into: into.clone(),
+            below: below.clone(),
+        });
+        below.insert(0, into);
+    }
+    let done = unpack_layers(sources, owners()).unwrap();
+    assert_eq!(done.len(), 9);
+    let first = fs::metadata(folder.path().join("0/d/0")).unwrap();
+    assert_eq!(first.nlink(), 9);
+    let last = fs::read_to_string(folder.path().join("8/d/8")).unwrap();
+    assert_eq!(last, format!("8{big}"));
+}
+
+/// The ones that were read ahead hold nothing up.
+#[test]
+fn a_layer_that_is_damaged_ends_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let big = "0123456789abcdef".repeat(2 << 20);
+    let good = gzip(&Tar::default().file("f", &big).end());
+    let sources = (0..5).map(|number| {
+        let into = folder.path().join(number.to_string());
+        fs::create_dir(&into).unwrap();
+        Source {
+            blob: good.as_slice(),
+            digest: Digest::of(if number == 1 { b"other" } else { &good }),
+            into,
+            below: Vec::new(),
+        }
+    });
+    let error = unpack_layers(sources.collect(), owners()).unwrap_err();
+    assert!(matches!(error, UnpackError::Digest { .. }), "{error}");
+    assert!(folder.path().join("0/f").exists());
+    assert!(!folder.path().join("2/f").exists());
 }
 
 #[test]
