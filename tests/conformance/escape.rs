@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use atelier::backend::{Backend, Ending, WorkspaceFile};
+use atelier::backend::{Backend, Ending, SandboxId, WorkspaceFile};
 
 use crate::house::{House, OnDisk, boot, publish, sh};
 use crate::processes::{is_running, marker, wait_until};
@@ -42,7 +43,7 @@ fn hostile(folder: &Path) -> PathBuf {
 /// Runs an attempt in a sandbox and outside of it: what nobody can do there proves nothing.
 struct Attempts<'a> {
     house: &'a OnDisk,
-    sandbox: atelier::backend::SandboxId,
+    sandbox: SandboxId,
 }
 
 impl Attempts<'_> {
@@ -69,94 +70,79 @@ pub(crate) async fn a_hostile_step_gets_nowhere(house: &OnDisk) {
         content: fs::read(&program).unwrap(),
     });
     publish(house.backend(), &request).await;
-    let (sandbox, other) = (
-        boot(house.backend(), &request).await,
-        boot(house.backend(), &request).await,
-    );
-    let attempts = Attempts {
-        house,
-        sandbox: sandbox.clone(),
-    };
-
-    // The caller's files and sockets, readable for everybody outside.
-    let secret = home.path().join("secret");
-    fs::write(&secret, "secret").unwrap();
-    let agent = home.path().join("agent");
-    let _agent = UnixListener::bind(&agent).unwrap();
+    let sandbox = boot(house.backend(), &request).await;
+    let attempts = Attempts { house, sandbox };
     let layer = house.layer_of(request.key).join("d/hostile");
-    for path in [&secret, &layer] {
-        let path = path.to_str().unwrap();
-        let outside = Command::new(&program)
-            .args(["read_given", path])
-            .status()
-            .unwrap();
-        assert_eq!(
-            outside.code(),
-            Some(0),
-            "it must be possible outside: {path}"
-        );
-        for attempt in ["read_given", "around_by_root", "around_by_cwd"] {
-            assert!(attempts.is_denied(attempt, path).await, "{attempt} {path}");
-        }
-    }
-    for folder in [
-        home.path(),
-        &house.root(),
-        Path::new("/root"),
-        Path::new("/var/tmp"),
-    ] {
-        assert!(
-            attempts
-                .is_denied("list_given", folder.to_str().unwrap())
-                .await,
-            "{}",
-            folder.display()
-        );
-    }
-    assert!(
-        attempts
-            .is_denied("connect_given", agent.to_str().unwrap())
-            .await,
-        "the agent"
-    );
-
-    // Processes of the caller, and of another sandbox.
-    let word = marker();
-    let sleeper = format!("sleep {word}");
-    let busy = sh(house.backend(), &other, &sleeper);
-    let look = async {
-        loop {
-            if is_running(&sleeper.replace(' ', "\0")) {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        let mine = std::env::current_exe().unwrap();
-        for word in [word.as_str(), mine.file_name().unwrap().to_str().unwrap()] {
-            assert!(attempts.is_denied("see_process", word).await, "{word}");
-        }
-    };
-    tokio::select! {
-        _ = busy => panic!("it ended"),
-        () = look => {}
-    }
-
-    // Everything else needs no telling.
-    let names = Command::new(&program).output().unwrap().stdout;
-    let names = String::from_utf8(names).unwrap();
-    let mut got = Vec::new();
-    for attempt in names.lines().filter(|name| !TOLD.contains(name)) {
-        if !attempts.is_denied(attempt, "").await {
-            got.push(attempt);
-        }
-    }
-    assert_eq!(
-        got,
-        Vec::<&str>::new(),
-        "a sandbox got what it must not have"
-    );
-    for sandbox in [&sandbox, &other] {
+    attempts.at_files(&program, home.path(), &layer).await;
+    let other = boot(house.backend(), &request).await;
+    attempts.at_processes_of(&other).await;
+    attempts.at_all_else(&program).await;
+    for sandbox in [&attempts.sandbox, &other] {
         house.backend().destroy(sandbox).await.unwrap();
+    }
+}
+
+impl Attempts<'_> {
+    /// The caller's files and sockets, readable for everybody outside.
+    async fn at_files(&self, program: &Path, home: &Path, layer: &Path) {
+        let secret = home.join("secret");
+        fs::write(&secret, "secret").unwrap();
+        for path in [secret.as_path(), layer] {
+            let path = path.to_str().unwrap();
+            let outside = Command::new(program).args(["read_given", path]).status();
+            let code = outside.unwrap().code();
+            assert_eq!(code, Some(0), "it must be possible outside: {path}");
+            for attempt in ["read_given", "around_by_root", "around_by_cwd"] {
+                assert!(self.is_denied(attempt, path).await, "{attempt} {path}");
+            }
+        }
+        for folder in [
+            home,
+            &self.house.root(),
+            Path::new("/root"),
+            Path::new("/var/tmp"),
+        ] {
+            let folder = folder.to_str().unwrap();
+            assert!(self.is_denied("list_given", folder).await, "{folder}");
+        }
+        let agent = home.join("agent");
+        let _agent = UnixListener::bind(&agent).unwrap();
+        let agent = agent.to_str().unwrap();
+        assert!(self.is_denied("connect_given", agent).await, "the agent");
+    }
+
+    /// Processes of the caller, and of another sandbox.
+    async fn at_processes_of(&self, other: &SandboxId) {
+        let word = marker();
+        let sleeper = format!("sleep {word}");
+        let busy = sh(self.house.backend(), other, &sleeper);
+        let look = async {
+            while !is_running(&sleeper.replace(' ', "\0")) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            let mine = std::env::current_exe().unwrap();
+            for word in [word.as_str(), mine.file_name().unwrap().to_str().unwrap()] {
+                assert!(self.is_denied("see_process", word).await, "{word}");
+            }
+        };
+        tokio::select! {
+            _ = busy => panic!("it ended"),
+            () = look => {}
+        }
+    }
+
+    /// What needs no telling.
+    async fn at_all_else(&self, program: &Path) {
+        let names = Command::new(program).output().unwrap().stdout;
+        let names = String::from_utf8(names).unwrap();
+        let mut got = Vec::new();
+        for attempt in names.lines().filter(|name| !TOLD.contains(name)) {
+            if !self.is_denied(attempt, "").await {
+                got.push(attempt);
+            }
+        }
+        let nothing: [&str; 0] = [];
+        assert_eq!(got, nothing, "a sandbox got what it must not have");
     }
 }
 

@@ -125,7 +125,9 @@ pub(crate) async fn an_image_for_another_machine_is_refused(house: &OnDisk) {
 /// Where a layer on others is in the store, and its lock.
 fn places(store: &Path, layers: &[Digest]) -> [std::path::PathBuf; 2] {
     let mut chain = Sha256::new();
-    layers.iter().for_each(|layer| chain.update(layer.0));
+    for layer in layers {
+        chain.update(layer.0);
+    }
     let name = hex::encode(&chain.finalize()[..12]);
     [
         store.join(format!("i/{name}")),

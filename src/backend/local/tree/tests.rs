@@ -96,16 +96,16 @@ pub(super) fn list(root: &Path) -> BTreeMap<PathBuf, String> {
             continue;
         };
         let mut line = describe(&whole, &meta);
-        if !meta.is_dir() {
-            let first = firsts
-                .entry((meta.dev(), meta.ino()))
-                .or_insert(path.clone());
-            write!(line, " = {first:?}").unwrap();
-        } else {
+        if meta.is_dir() {
             let names = fs::read_dir(&whole).unwrap();
             let mut names: Vec<_> = names.map(|name| name.unwrap().file_name()).collect();
             names.sort_by(|a, b| b.cmp(a));
             left.extend(names.iter().map(|name| path.join(name)));
+        } else {
+            let first = firsts
+                .entry((meta.dev(), meta.ino()))
+                .or_insert(path.clone());
+            write!(line, " = {first:?}").unwrap();
         }
         listing.insert(path, line);
     }

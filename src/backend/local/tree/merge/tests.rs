@@ -216,7 +216,7 @@ fn a_file_with_very_many_names_is_copied_and_stays_one() {
     }
     fs::write(layer.join("other"), "text").unwrap();
     let into = place.folder("into");
-    merge_with(&[layer.clone()], &into, Material::Link, 3).unwrap();
+    merge_with(std::slice::from_ref(&layer), &into, Material::Link, 3).unwrap();
     let inode = |path: PathBuf| fs::metadata(path).unwrap().ino();
     let inodes = ["a", "b", "c"].map(|name| inode(into.join(name)));
     assert_eq!(inodes, [inodes[0]; 3]);
@@ -238,7 +238,13 @@ fn a_file_that_has_all_the_names_it_can_have_is_copied() {
     };
     assert_eq!(error.kind(), ErrorKind::TooManyLinks);
     let into = place.folder("into");
-    let merged = merge_with(&[layer.clone()], &into, Material::Link, u64::MAX).unwrap();
+    let merged = merge_with(
+        std::slice::from_ref(&layer),
+        &into,
+        Material::Link,
+        u64::MAX,
+    )
+    .unwrap();
     assert_eq!((merged.entries, merged.copied + merged.cloned), (2, 4));
     assert_eq!(list(&into), list(&layer));
 }
@@ -306,7 +312,8 @@ fn what_the_folder_would_hand_down_is_not_inherited() {
         let mut merged = list(&into);
         let mut expected = list(&layer);
         // The folder itself was given to us.
-        (merged.remove(Path::new("")), expected.remove(Path::new("")));
+        merged.remove(Path::new(""));
+        expected.remove(Path::new(""));
         assert_eq!(merged, expected);
     }
 }
@@ -329,7 +336,7 @@ fn what_cannot_be_done_says_where() {
     let missing = merge(&[place.path().join("missing")], &into, Material::Link).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
     assert!(missing.to_string().contains("/missing: "), "{missing}");
-    let full = merge(&[layer.clone()], place.path(), Material::Link).unwrap_err();
+    let full = merge(std::slice::from_ref(&layer), place.path(), Material::Link).unwrap_err();
     assert_eq!(full.kind(), ErrorKind::DirectoryNotEmpty);
     if !is_root() {
         return;
