@@ -29,8 +29,8 @@ pub(crate) fn fork() -> io::Result<Fork> {
 /// Forks; the child is the first process of a new PID namespace, in new namespaces of those other kinds, and born in the
 /// control group of version 2 whose folder is given.
 pub(crate) fn fork_into_namespaces(
-    others: UnshareFlags,
     group: Option<BorrowedFd<'_>>,
+    others: UnshareFlags,
 ) -> io::Result<Fork> {
     clone(libc::CLONE_NEWPID | others.bits().cast_signed(), group)
 }

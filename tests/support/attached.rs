@@ -6,12 +6,19 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, Stdio};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::processes::wait_until;
 use crate::wrapped::started_by;
+
+/// Longer than anything here takes.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 30,
+    tv_nsec: 0,
+};
 
 pub(crate) struct Attached {
     /// The side of whoever looks at it.
@@ -52,6 +59,10 @@ impl Attached {
         let mut outer = File::from(self.outer.as_ref().unwrap().try_clone().unwrap());
         let mut buffer = [0; 1024];
         while !self.seen.contains(text) {
+            // The test holds the other side too, so that this would not end by itself.
+            let mut watched = [PollFd::new(&outer, PollFlags::IN)];
+            let ready = poll(&mut watched, Some(&PATIENCE)).unwrap();
+            assert_eq!(ready, 1, "waited in vain for {text}:\n{}", self.seen);
             let length = outer.read(&mut buffer).unwrap();
             assert!(length > 0, "{}", self.seen);
             self.seen

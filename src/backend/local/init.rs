@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use atelier_lang::graph::User;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,6 +22,7 @@ use rustix::thread::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::limits::Membership;
 use super::place::Place;
 use super::protocol::{Action, Layout, Process, Refusal, StdioKind};
 use super::way::{DEV, Way};
@@ -57,6 +59,15 @@ pub(super) fn namespaces(network: Network) -> UnshareFlags {
         Network::Host => own,
         Network::None => own.union(UnshareFlags::NEWNET),
     }
+}
+
+/// What a process has to know of where it is started.
+pub(super) struct Setting<'a> {
+    pub way: Way,
+    /// What every process has in its environment beyond what it is given.
+    pub variable: Option<(&'a str, &'a str)>,
+    /// The control groups that it enters, if its parent is in none.
+    pub groups: Option<Arc<Membership>>,
 }
 
 /// Never returns: this is the child of a fork.
@@ -125,19 +136,10 @@ fn live(
                 .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
             Ok(Ending::Exited(0))
         }
-        Action::Run(program) => {
-            let mut process = process.clone();
-            let more = place.variable();
-            process
-                .environment
-                .extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
-            match start(layout.way, &process, program, output, terminal) {
-                Ok(child) => {
-                    reap(child).map_err(|error| Refusal::new("wait for the process", error))
-                }
-                Err(NotStarted(code)) => Ok(Ending::Exited(code)),
-            }
-        }
+        Action::Run(program) => match start(&place.setting(), process, program, output, terminal) {
+            Ok(child) => reap(child).map_err(|error| Refusal::new("wait for the process", error)),
+            Err(NotStarted(code)) => Ok(Ending::Exited(code)),
+        },
     }
 }
 
@@ -195,7 +197,7 @@ fn protect_proc(proc: &Path) -> rustix::io::Result<()> {
 pub(super) struct NotStarted(pub i32);
 
 pub(super) fn start(
-    way: Way,
+    setting: &Setting<'_>,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -207,7 +209,7 @@ pub(super) fn start(
         (None, None) => io::stderr().as_fd().try_clone_to_owned(),
     }
     .map(File::from);
-    launch(way, process, program, output, terminal).map_err(|error| {
+    launch(setting, process, program, output, terminal).map_err(|error| {
         if let Ok(errors) = &mut errors {
             let name = program.first().map_or("", String::as_str);
             writeln!(errors, "cannot start {name} in {}: {error}", process.folder).ok();
@@ -221,7 +223,7 @@ pub(super) fn start(
 }
 
 fn launch(
-    way: Way,
+    setting: &Setting<'_>,
     process: &Process,
     program: &[String],
     output: Option<PipeWriter>,
@@ -232,7 +234,8 @@ fn launch(
     command
         .args(arguments)
         .env_clear()
-        .envs(process.environment.iter().cloned());
+        .envs(process.environment.iter().cloned())
+        .envs(setting.variable);
     let copy = |fd: &OwnedFd| fd.try_clone().map(Stdio::from);
     match (process.stdio, output, terminal) {
         (StdioKind::Frames, Some(output), _) => {
@@ -248,11 +251,13 @@ fn launch(
         }
         _ => {}
     }
-    let user = process.user;
+    let (user, way) = (process.user, setting.way);
+    let groups = setting.groups.clone();
     let terminal = terminal.is_some();
     let folder = process.folder.clone();
     let filters = seccomp::filters()?;
     sys::before_exec(&mut command, move || {
+        groups.as_ref().map_or(Ok(()), |groups| groups.enter())?;
         begin_session(terminal)?;
         become_user(user, way)?;
         // As the user: a folder that they may not enter is an error.

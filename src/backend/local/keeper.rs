@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -47,10 +48,10 @@ struct Keeper {
     lock: Option<OwnedFd>,
     listener: Option<OwnedFd>,
     first: First,
-    /// What limits all that runs in the sandbox.
-    groups: Membership,
     /// How `dev` is made in the sandbox.
     way: Way,
+    /// What limits the sandbox's commands. Who keeps them, and the first process, stay out of that.
+    groups: Arc<Membership>,
     /// Who may call: whoever the sandbox was started by.
     owner: u32,
     secrets: BTreeMap<String, String>,
@@ -101,7 +102,7 @@ fn live(
     // What an attendant leaves behind is this one's: the machine's own first process may be one that waits for nothing.
     set_child_subreaper(Some(getpid()))?;
     let owner = sys::peer(&socket)?.uid;
-    let first = match begin(&mut mounts, &groups) {
+    let first = match begin(&mut mounts) {
         Ok(first) => first,
         Err(refusal) => return send(&mut socket, Reply::Refused(refusal)),
     };
@@ -119,17 +120,17 @@ fn live(
         lock: Some(lock),
         listener: Some(listener),
         first,
-        groups,
         way: mounts.layout().way,
+        groups: Arc::new(groups),
         owner,
         secrets,
     };
     serve(keeper)
 }
 
-fn begin(mounts: &mut Mounts, groups: &Membership) -> Result<First, Refusal> {
+fn begin(mounts: &mut Mounts) -> Result<First, Refusal> {
     let root = mounts.root(Root::Image)?;
-    First::start(&root, mounts.layout(), groups)
+    First::start(&root, mounts.layout())
 }
 
 type Confirmed = (OwnedFd, OwnedFd, BTreeMap<String, String>);

@@ -96,6 +96,7 @@ async fn start(
     };
     let limits = Limits::from(&request.resources);
     let mut session = Session::start(layout, &local.groups, &limits).await?;
+    local.notices.borrow_mut().extend(local.unlimited(&session));
     let first = session.keep(scratch.lock().as_fd(), socket.as_fd()).await?;
     drop(socket);
     FirstProcess::of(first)
@@ -268,6 +269,8 @@ pub(super) async fn destroy(local: &Local, sandbox: &SandboxId) -> Result<bool, 
     }
     let forgotten = local.store.forget(&sandbox.0);
     forgotten.map_err(|error| failed("delete a sandbox", &error))?;
+    // Its control groups were its keeper's, who is gone.
+    local.groups.sweep();
     Ok(true)
 }
 

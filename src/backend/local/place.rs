@@ -1,9 +1,10 @@
 //! Where a launcher's processes run: in a sandbox, or on the machine itself.
 
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use super::direct::Direct;
-use super::init;
+use super::init::{self, Setting};
 use super::limits::{Joined, Membership};
 use super::mounts::Mounts;
 use super::protocol::{Layout, Ready, Refusal, Root, Written};
@@ -50,22 +51,25 @@ impl Place {
     /// Forks the first process of the next tree into the control groups.
     pub(super) fn fork(&self, groups: &Membership) -> Result<Joined, Refusal> {
         let (forked, operation) = match self {
-            Self::Sandbox(mounts) => (
-                groups.fork(|group| {
-                    sys::fork_into_namespaces(init::namespaces(mounts.layout().network), group)
-                }),
-                "create namespaces",
-            ),
+            Self::Sandbox(mounts) => {
+                let others = init::namespaces(mounts.layout().network);
+                let fork = |group: Option<BorrowedFd<'_>>| sys::fork_into_namespaces(group, others);
+                (groups.fork(fork), "create namespaces")
+            }
             Self::Machine(_) => (groups.fork(sys::fork_into_group), "start a process"),
         };
         forked.map_err(|error| Refusal::new(operation, error))
     }
 
-    /// What every process has in its environment beyond what it is given.
-    pub(super) fn variable(&self) -> Option<(&'static str, &str)> {
-        match self {
-            Self::Sandbox(_) => None,
-            Self::Machine(direct) => Some(direct.variable()),
+    /// For processes whose parent is in the control groups.
+    pub(super) fn setting(&self) -> Setting<'_> {
+        Setting {
+            way: self.layout().way,
+            variable: match self {
+                Self::Sandbox(_) => None,
+                Self::Machine(direct) => Some(direct.variable()),
+            },
+            groups: None,
         }
     }
 

@@ -148,16 +148,15 @@ impl Session {
         &mut self,
         secrets: BTreeMap<String, String>,
     ) -> Result<(), BackendError> {
-        self.line.requests.send(&Request::Confirm(secrets)).await
+        self.line.requests.send(&Request::Confirm(secrets)).await?;
+        self.group.leave();
+        Ok(())
     }
 
     /// Waits until the launcher has left the sandbox to its keeper.
     pub(super) async fn part(mut self) -> Result<(), BackendError> {
         match self.launcher.process.wait().await {
-            Ok(status) if status.success() => {
-                self.group.leave();
-                Ok(())
-            }
+            Ok(status) if status.success() => Ok(()),
             Ok(_) => Err(ended()),
             Err(error) => Err(broken("wait for the launcher", error)),
         }

@@ -6,11 +6,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 
 use super::super::attendant::{self, Ends, Subject, send};
-use super::super::init::{self, NotStarted};
+use super::super::init::{self, NotStarted, Setting};
 use super::super::protocol::{Action, Process, Refusal, Reply, Request, StdioKind};
 use super::Keeper;
 use crate::backend::Ending;
@@ -52,6 +53,14 @@ fn program(process: &Process) -> Result<&[String], Refusal> {
     }
 }
 
+fn setting(keeper: &Keeper) -> Setting<'static> {
+    Setting {
+        way: keeper.way,
+        variable: None,
+        groups: Some(Arc::clone(&keeper.groups)),
+    }
+}
+
 /// `None` if the caller went away.
 fn run(
     socket: &mut UnixStream,
@@ -62,7 +71,13 @@ fn run(
     enter(keeper, process, streams)?;
     let mut ends = Ends::open(process.stdio, Path::new("/"))?;
     let (pipe, program) = (ends.pipe.take(), program(process)?);
-    let started = init::start(keeper.way, process, program, pipe, ends.terminal.as_ref());
+    let started = init::start(
+        &setting(keeper),
+        process,
+        program,
+        pipe,
+        ends.terminal.as_ref(),
+    );
     let output = ends.keep_outer();
     let attended = match &started {
         Ok(pid) => attendant::attend(socket, Subject::Session(*pid), output.as_ref()),
@@ -91,7 +106,7 @@ fn start(
 ) -> Result<Option<Reply>, Refusal> {
     enter(keeper, process, streams)?;
     Ok(Some(
-        match init::start(keeper.way, process, program(process)?, None, None) {
+        match init::start(&setting(keeper), process, program(process)?, None, None) {
             Ok(_) => Reply::Started,
             Err(NotStarted(code)) => Reply::Ended(Ending::Exited(code)),
         },
@@ -110,8 +125,6 @@ fn enter(keeper: &Keeper, process: &Process, streams: Vec<OwnedFd>) -> Result<()
         };
         take().map_err(|error| Refusal::new("take over the caller's streams", error))?;
     }
-    // What is started here is limited with all the rest, and so is this process from here on.
-    keeper.groups.enter()?;
     keeper
         .first
         .enter()

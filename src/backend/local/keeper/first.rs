@@ -12,7 +12,6 @@ use rustix::process::{
 };
 use rustix::thread::move_into_link_name_space;
 
-use super::super::limits::{Joined, Membership};
 use super::super::protocol::{Layout, Refusal, encode_request};
 use super::super::{attendant, descriptors, init};
 use crate::backend::Network;
@@ -27,20 +26,15 @@ pub(super) struct First {
 }
 
 impl First {
-    pub(super) fn start(
-        root: &Path,
-        layout: &Layout,
-        groups: &Membership,
-    ) -> Result<Self, Refusal> {
+    pub(super) fn start(root: &Path, layout: &Layout) -> Result<Self, Refusal> {
         let pair = UnixStream::pair().map_err(|error| Refusal::new("make a socket", error))?;
         let (mut report, child_report) = pair;
-        let forked =
-            groups.fork(|group| sys::fork_into_namespaces(init::namespaces(layout.network), group));
+        let forked = sys::fork_into_namespaces(None, init::namespaces(layout.network));
         let pid = match forked.map_err(|error| Refusal::new("create namespaces", error))? {
-            Joined::Parent(pid) => pid,
-            Joined::Child(joined) => {
+            sys::Fork::Parent(pid) => pid,
+            sys::Fork::Child => {
                 drop(report);
-                main(joined, root, layout, child_report)
+                main(root, layout, child_report)
             }
         };
         drop(child_report);
@@ -72,15 +66,13 @@ impl First {
 }
 
 /// Never returns: this is the child of a fork.
-fn main(joined: Result<(), Refusal>, root: &Path, layout: &Layout, mut report: UnixStream) -> ! {
+fn main(root: &Path, layout: &Layout, mut report: UnixStream) -> ! {
     if !init::watch_launcher(&report) {
         sys::exit_now(1);
     }
-    let prepared = joined
-        .and_then(|()| init::settle(root, layout))
-        .and_then(|()| {
-            namespaces(layout.network).map_err(|error| Refusal::new("open the namespaces", error))
-        });
+    let prepared = init::settle(root, layout).and_then(|()| {
+        namespaces(layout.network).map_err(|error| Refusal::new("open the namespaces", error))
+    });
     if tell(&report, prepared).is_err() {
         sys::exit_now(1);
     }

@@ -102,6 +102,11 @@ impl Group {
         &self.limits
     }
 
+    /// Leaves it to who holds it besides: with the last of those, a sweep takes it.
+    pub(in super::super) fn leave(&mut self) {
+        self.folders.clear();
+    }
+
     /// For the launcher, which puts what it starts in there.
     pub(in super::super) fn folders(&self) -> Vec<GroupFolder> {
         let folders = self.folders.iter();
@@ -137,13 +142,6 @@ impl Group {
             killed: now.killed.saturating_sub(before.killed),
             refused: now.refused.saturating_sub(before.refused),
         }
-    }
-}
-
-impl Group {
-    /// Leaves the group to a sandbox that goes on; when that has ended, a sweep removes it.
-    pub(in super::super) fn leave(self) {
-        std::mem::forget(self);
     }
 }
 

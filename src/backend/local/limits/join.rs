@@ -37,6 +37,11 @@ impl Membership {
             .map_err(|error| Refusal::new("open a control group", error))
     }
 
+    /// Moves this process, which has one thread, into the groups.
+    pub(in super::super) fn enter(&self) -> io::Result<()> {
+        self.0.iter().try_for_each(Door::enter)
+    }
+
     /// Forks into the groups, by a call that makes namespaces too, or none.
     pub(in super::super) fn fork(
         &self,
@@ -57,14 +62,6 @@ impl Membership {
                 Joined::Child(entered.map_err(|error| Refusal::new("enter a control group", error)))
             }
         })
-    }
-}
-
-impl Membership {
-    /// Enters the groups with this process, for whoever was not forked into them.
-    pub(in super::super) fn enter(&self) -> Result<(), Refusal> {
-        let entered = self.0.iter().try_for_each(Door::enter);
-        entered.map_err(|error| Refusal::new("enter a control group", error))
     }
 }
 
