@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use atelier::backend::{Backend, Ending, SandboxId, WorkspaceFile};
 
 use crate::house::{House, OnDisk, boot, publish, sh};
 use crate::processes::{is_running, marker, wait_until};
+use crate::programs;
 use crate::requests::request;
 
 /// Those that are told what to go for.
@@ -22,23 +23,6 @@ const TOLD: [&str; 6] = [
     "connect_given",
     "see_process",
 ];
-
-/// Linked statically: a sandbox sees the machine's libraries, but need not.
-fn hostile(folder: &Path) -> PathBuf {
-    let program = folder.join("hostile");
-    // Another user than the one who builds the tests may have no way there.
-    let text = include_str!("../escape/hostile.c");
-    let copy = folder.join("hostile.c");
-    fs::write(&copy, text).unwrap();
-    let status = Command::new("cc")
-        .args(["-static", "-w", "-o"])
-        .arg(&program)
-        .arg(&copy)
-        .status()
-        .unwrap();
-    assert!(status.success(), "hostile.c does not compile");
-    program
-}
 
 /// Runs an attempt in a sandbox and outside of it: what nobody can do there proves nothing.
 struct Attempts<'a> {
@@ -62,7 +46,8 @@ impl Attempts<'_> {
 pub(crate) async fn a_hostile_step_gets_nowhere(house: &OnDisk) {
     let home = tempfile::tempdir_in(house.root().parent().unwrap()).unwrap();
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let program = hostile(home.path());
+    let source = include_str!("../escape/hostile.c");
+    let program = programs::compile(home.path(), "hostile", source);
     let mut request = request("hostile", None, &["true"]);
     request.files.push(WorkspaceFile {
         path: "hostile".to_owned(),

@@ -22,6 +22,7 @@ mod images;
 mod keeping;
 mod kept;
 mod limits;
+mod restore;
 mod sharing;
 
 #[path = "../support/homes.rs"]
@@ -31,6 +32,8 @@ mod homes;
 mod oci_layout;
 #[path = "../support/processes.rs"]
 mod processes;
+#[path = "../support/programs.rs"]
+mod programs;
 #[path = "../support/requests.rs"]
 mod requests;
 #[path = "../support/users.rs"]
@@ -155,6 +158,10 @@ fn local_laws() -> impl Iterator<Item = Trial> {
             a_snapshot_restores_exactly
             what_a_step_leaves_running_is_ended
             clones_are_distinct_machines;
+        restore:
+            one_snapshot_restores_exactly
+            a_chain_of_five_restores_exactly
+            a_chain_of_seventy_restores_exactly;
         escape:
             a_hostile_step_gets_nowhere
             a_daemon_does_not_outlive_its_step;

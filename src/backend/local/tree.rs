@@ -18,6 +18,7 @@ mod descent;
 mod manifest;
 mod merge;
 
+pub use attributes::take_after;
 pub use canary::{Found, Needles, Place, find_recent};
 pub use manifest::{
     Attributes, Change, Description, Difference, Entry, Kind, Manifest, Time, describe, verify,

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -12,7 +12,7 @@ use rustix::mount::{MountFlags, mount as mount_fs, mount_bind};
 
 use super::super::protocol::{Layout, Refusal, Workspace};
 use super::super::store::{LAYER, TREE};
-use super::super::tree::{Material, merge};
+use super::super::tree::{Material, merge, take_after};
 use super::{MEMORY, Mounted, at, restrict};
 
 /// The workspace's layers with a fresh one on top, or one that is there from an earlier start.
@@ -128,12 +128,10 @@ pub(super) fn mount(layers: &[String], upper: &Path, work: &Path, target: &Path)
     }
 }
 
-/// A merged folder has the attributes of its upper one: here mode and owner of the top layer's folder, or `owner`.
+/// A merged folder looks like its upper one: here like the top layer's folder, or like a new one of `owner`.
 fn inherit(top: Option<&String>, upper: &Path, owner: u32) -> io::Result<()> {
-    let Some(top) = top else {
-        return chown(upper, Some(owner), Some(owner));
-    };
-    let meta = fs::metadata(top)?;
-    chown(upper, Some(meta.uid()), Some(meta.gid()))?;
-    fs::set_permissions(upper, meta.permissions())
+    match top {
+        Some(top) => take_after(Path::new(top), upper),
+        None => chown(upper, Some(owner), Some(owner)),
+    }
 }

@@ -1,8 +1,12 @@
 //! Modes, owners, times and extended attributes, read and set.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
+};
 use rustix::io::Errno;
 
 use super::descent::kind;
@@ -114,6 +118,23 @@ fn path(folder: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
 pub(super) struct Look {
     stat: Stat,
     attributes: Attributes,
+}
+
+/// Makes the folder `to` look like the folder `from`: mode, owner, time of change, and extended attributes without
+/// those of overlayfs.
+///
+/// # Errors
+///
+/// That of the call that failed.
+pub fn take_after(from: &Path, to: &Path) -> io::Result<()> {
+    let open = |path| {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(path, flags, Mode::empty())
+    };
+    let (from, to) = (open(from)?, open(to)?);
+    let look = Look::of(Of::Open(from.as_fd()), rustix::fs::fstat(&from)?)?;
+    look.apply(Of::Open(to.as_fd()))?;
+    Ok(())
 }
 
 impl Look {
