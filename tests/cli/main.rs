@@ -17,6 +17,7 @@ mod signals;
 mod snapshots;
 mod up;
 mod watched;
+mod ways;
 
 #[path = "../support/git_server.rs"]
 mod git_server;
@@ -28,3 +29,5 @@ mod processes;
 mod project;
 #[path = "../support/repo.rs"]
 mod repo;
+#[path = "../support/users.rs"]
+mod users;
