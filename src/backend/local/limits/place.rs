@@ -59,10 +59,8 @@ impl Place {
     fn below_own(&mut self, tree: &Tree, controller: Controller) {
         let parent = &tree.own;
         if !may_make_in(parent) {
-            let why = format!(
-                "this user may not make control groups in {}",
-                parent.display()
-            );
+            // Not where: it is another place for each controller, and the reason is one.
+            let why = "this user may not make control groups".to_owned();
             self.unlimited.push((controller, why));
             return;
         }

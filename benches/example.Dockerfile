@@ -1,6 +1,6 @@
-# What examples/node/prebuild.kdl says, for the peers of benches/run. The context is a clone.
+# What examples/node/prebuild.kdl says, for buildah. The context is a clone.
 FROM localhost/atelier-bench-base
-RUN useradd --create-home --uid 1000 dev
+RUN useradd --no-create-home --uid 1000 dev && chown dev:dev /home/dev
 USER dev
 ENV CI=true
 COPY --chown=1000:1000 . /home/dev/src

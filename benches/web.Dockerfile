@@ -1,0 +1,8 @@
+# What benches/project.sh bakes, for buildah.
+FROM localhost/atelier-bench-base
+RUN useradd --no-create-home --uid 1000 dev && chown dev:dev /home/dev
+USER dev
+ENV CI=true
+COPY --chown=1000:1000 . /home/dev/web
+WORKDIR /home/dev/web
+RUN npm ci --ignore-scripts --prefer-offline --no-audit --no-fund
