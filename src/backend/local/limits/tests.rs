@@ -253,7 +253,7 @@ fn inside(group: &Group, program: &str) -> Command {
 
 #[test]
 fn the_number_of_processes_is_limited_and_a_group_is_removed_with_them() {
-    let Some((_groups, mut group)) = real(Processes) else {
+    let Some((groups, mut group)) = real(Processes) else {
         return;
     };
     let folders = group.folders();
@@ -264,10 +264,20 @@ fn the_number_of_processes_is_limited_and_a_group_is_removed_with_them() {
     let list = folders[0].path.join("cgroup.procs");
     for pid in fs::read_to_string(list).unwrap().lines() {
         let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        // It may have ended just now.
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
     }
     drop(group);
-    assert!(folders.iter().all(|folder| !folder.path.exists()));
+    // On a busy machine they take a moment to die, and then it is the next sweep's.
+    let is_left = || folders.iter().any(|folder| folder.path.exists());
+    for _ in 0..500 {
+        if !is_left() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        sweep(groups.place());
+    }
+    assert!(!is_left());
 }
 
 #[test]
