@@ -14,7 +14,7 @@ use crate::backend::{
     Sandbox, SandboxId, SandboxRequest, Snapshot,
 };
 use crate::event::Sink;
-use crate::git::Git;
+use crate::git::{Git, GitError, Problem};
 use crate::node::ContentKey;
 
 mod attach;
@@ -78,7 +78,7 @@ impl Local {
             store.root(),
             std::env::vars_os().collect::<Vec<(OsString, OsString)>>(),
         )
-        .map_err(|error| BackendError::new(Class::Denied, error.to_string()))?;
+        .map_err(|error| unprepared(&error))?;
         Ok(Self {
             store,
             git,
@@ -118,6 +118,13 @@ fn now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
         .to_string()
+}
+
+fn unprepared(error: &GitError) -> BackendError {
+    match &error.problem {
+        Problem::Io { source, .. } => failed(&error.operation, source),
+        _ => BackendError::new(Class::Denied, error.to_string()),
+    }
 }
 
 fn lost(key: ContentKey, cause: &str) -> BackendError {

@@ -133,7 +133,8 @@ fn a_disk_that_is_full_for_one_call() {
     }
     faults.each("openat", "ENOSPC", LIMIT, |line| line.contains("O_CREAT"));
     println!("full: {:?}", faults.ends);
-    assert!(faults.ends[&6] > 20, "{:?}", faults.ends);
+    // Many of the calls matter; how many there are differs from run to run.
+    assert!(faults.ends[&6] > 10, "{:?}", faults.ends);
 }
 
 /// behaviours 1.12
@@ -150,5 +151,5 @@ fn a_disk_that_fails_for_one_call() {
         }
     }
     println!("failing: {:?}", faults.ends);
-    assert!(faults.ends[&6] > 20, "{:?}", faults.ends);
+    assert!(faults.ends[&6] > 10, "{:?}", faults.ends);
 }
