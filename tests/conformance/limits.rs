@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 use walkdir::WalkDir;
 
 use crate::house::{
-    Caller, House, OnDisk, assert_absent_and_bakeable, bake, boot, is_present, publish, sh,
+    Caller, House, OnDisk, assert_absent_and_bakeable, bake, boot, is_present, keep, publish, sh,
     wait_gone,
 };
 use crate::processes::{is_running, marker};
@@ -210,4 +210,31 @@ pub(crate) async fn a_sandbox_leaves_no_control_group(house: &OnDisk) {
     let mut ours = names.filter(|name| name.starts_with("atelier-")).peekable();
     assert!(ours.peek().is_some());
     assert!(!ours.any(is_there));
+}
+
+/// Who keeps it is not.
+pub(crate) async fn a_kept_sandbox_is_limited_and_leaves_no_control_group(house: &OnDisk) {
+    let backend = house.backend();
+    let mut request = request("a", None, &["true"]);
+    publish(backend, &request).await;
+    request.resources.memory = 256 << 20;
+    let sandbox = keep(backend, &request, None).await.unwrap();
+    let groups = "cat /proc/self/cgroup";
+    let (_, lines) = sh(backend, &sandbox, groups).await;
+    let names = lines.iter().filter_map(|line| line.rsplit('/').next());
+    let ours: Vec<&str> = names.filter(|name| name.starts_with("atelier-")).collect();
+    assert!(!ours.is_empty());
+    assert!(ours.iter().all(|name| is_there(name)));
+    // A sweep takes the groups of nobody.
+    backend.sweep().await.unwrap();
+    let hog = "head -c 1G /dev/zero | tail -c 1G >/dev/null; exit 7";
+    assert_eq!(sh(backend, &sandbox, hog).await.0, Ending::Exited(7));
+    let (ending, lines) = sh(house.other(), &sandbox, groups).await;
+    assert!(ending.success());
+    assert!(
+        ours.iter()
+            .all(|name| lines.iter().any(|line| line.ends_with(name)))
+    );
+    backend.destroy(&sandbox).await.unwrap();
+    assert!(!ours.iter().any(|name| is_there(name)));
 }

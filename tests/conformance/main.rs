@@ -189,7 +189,8 @@ fn local_laws() -> impl Iterator<Item = Trial> {
             a_fork_bomb_is_contained
             processors_are_limited
             a_crash_leaves_no_control_group
-            a_sandbox_leaves_no_control_group;
+            a_sandbox_leaves_no_control_group
+            a_kept_sandbox_is_limited_and_leaves_no_control_group;
     })
 }
 
