@@ -11,7 +11,7 @@ use crate::users::{User, reachable};
 
 const FILE: &str = "prebuild a { from host; file f \"text\" mode=\"0755\"; run \"echo x > x\"; }\nprebuild b { from prebuild=a; run \"echo y > y\"; }";
 
-fn json(output: Output) -> Value {
+fn json(output: &Output) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{stderr}");
     serde_json::from_slice(&output.stdout).unwrap()
@@ -44,7 +44,7 @@ fn every_way_has_the_same_keys_and_says_which_it_was() {
     let file = project.path().join("prebuild.kdl");
     let run = |mut command: Command, store: &Path, words: &[&str]| {
         command.args(words).arg(&file).arg("--store").arg(store);
-        json(command.output().unwrap())
+        json(&command.output().unwrap())
     };
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let store = home.path().join("store");
