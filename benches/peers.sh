@@ -14,7 +14,7 @@ EOF
     # runc and explicit limits, so that it also runs without CAP_SYS_RESOURCE and on hybrid control groups.
     cat >"$CONTAINERS_CONF" <<'EOF'
 [containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+default_ulimits = ["nofile=20000:20000", "nproc=4096:4096"]
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
