@@ -1,6 +1,6 @@
 # What examples/node/prebuild.kdl says, for buildah. The context is a clone.
 FROM localhost/atelier-bench-base
-RUN useradd --no-create-home --uid 1000 dev && chown dev:dev /home/dev
+RUN useradd --create-home --uid 1000 dev
 USER dev
 ENV CI=true
 COPY --chown=1000:1000 . /home/dev/src

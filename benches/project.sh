@@ -34,6 +34,10 @@ EOF
     git -C "$project" init -q
     git -C "$project" add .
     git -C "$project" -c user.name=bench -c user.email=bench@example.org commit -qm project
+    # By hand it is cloned from there, as uid 1000: git refuses to read another user's repository.
+    rm -rf "$dir/origin.git" "$dir/hand"
+    git clone -q --bare "$project" "$dir/origin.git"
+    chown -R 1000:1000 "$dir/origin.git"
 }
 
 # What a bake of `web` does, by hand: as uid 1000, with a cache and an environment like a bake's.
@@ -51,10 +55,6 @@ by_hand() {
 prepare_hand() {
     make_project
     install -d -o 1000 -g 1000 "$dir/hand"
-    if ! [ -d "$dir/origin.git" ]; then
-        git clone -q --bare "$project" "$dir/origin.git"
-        chown -R 1000:1000 "$dir/origin.git" # git refuses to read another user's repository
-    fi
     if ! [ -d "$dir/hand/.npm" ]; then
         say "the steps by hand, which fills npm's cache"
         quietly by_hand

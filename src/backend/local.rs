@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::process::Child;
 
 use crate::backend::{
     Backend, BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Ending, Exec, Presence,
@@ -66,6 +67,8 @@ pub struct Local {
     notices: RefCell<Vec<String>>,
     /// That something is not limited is said once.
     said: Cell<bool>,
+    /// Who empties the trash.
+    reaper: RefCell<Option<Child>>,
     /// What this value has booted; a session is taken out while it runs a command.
     sandboxes: RefCell<BTreeMap<SandboxId, boot::Running>>,
 }
@@ -85,6 +88,7 @@ impl Local {
             groups: ControlGroups::default(),
             notices: RefCell::default(),
             said: Cell::new(false),
+            reaper: RefCell::default(),
             sandboxes: RefCell::default(),
         })
     }
@@ -98,6 +102,15 @@ impl Local {
     fn unlimited(&self, session: &Session) -> Option<String> {
         let text = session.group.not_enforced()?;
         (!self.said.replace(true)).then_some(text)
+    }
+
+    /// Has the trash emptied, unless somebody does it already.
+    fn reap(&self) {
+        let mut reaper = self.reaper.borrow_mut();
+        let is_busy = |reaper: &mut Child| matches!(reaper.try_wait(), Ok(None));
+        if !reaper.as_mut().is_some_and(is_busy) {
+            *reaper = self.store.reap();
+        }
     }
 
     /// What a child of `parent` stands on.
@@ -138,7 +151,7 @@ impl Drop for Local {
     fn drop(&mut self) {
         // Sandboxes that are still there go first, and into the trash.
         self.sandboxes.get_mut().clear();
-        self.store.reap();
+        self.reap();
     }
 }
 
@@ -255,7 +268,7 @@ impl Backend for Local {
             .store
             .sweep()
             .map_err(|error| failed("sweep the store", &error))?;
-        self.store.reap();
+        self.reap();
         self.groups.sweep();
         Ok(swept)
     }

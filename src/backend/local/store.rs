@@ -9,6 +9,7 @@
 //! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
 //! k/<name>          the same of sandboxes that are kept, by their names: no sweep takes them
 //! locks/<key>       a bake's lease, with the name of its log
+//! locks/doubt       there may be layers that no record names
 //! logs/, targets/   logs of bakes, and which was each target's last
 //! caches/<name>     folders kept between bakes
 //! direct/           which folder of the machine was taken as a workspace; see `direct.rs`
@@ -211,8 +212,19 @@ impl Store {
         }
     }
 
-    /// The record of a key; the error says what is damaged.
+    /// The record of a key with all its layers; the error says what is damaged.
     pub(super) fn load(&self, key: ContentKey) -> Result<Option<Record>, String> {
+        let Some(record) = self.read(key)? else {
+            return Ok(None);
+        };
+        match self.missing(&record.layers) {
+            Some(layer) => Err(format!("its layer {} is gone", layer.name)),
+            None => Ok(Some(record)),
+        }
+    }
+
+    /// The record of a key, whether its layers are there or not.
+    fn read(&self, key: ContentKey) -> Result<Option<Record>, String> {
         let path = self.root.join(record_name(key));
         if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
             return Err("its record is no file".to_owned());
@@ -226,12 +238,9 @@ impl Store {
             .map_err(|error| format!("its record is damaged: {error}"))?;
         let same =
             record.snapshot.key == key && key::key_of_preimage(&record.snapshot.preimage) == key;
-        if !same {
-            return Err("its record is another key's".to_owned());
-        }
-        match self.missing(&record.layers) {
-            Some(layer) => Err(format!("its layer {} is gone", layer.name)),
-            None => Ok(Some(record)),
+        match same {
+            true => Ok(Some(record)),
+            false => Err("its record is another key's".to_owned()),
         }
     }
 
@@ -289,6 +298,10 @@ impl Store {
             sandbox,
         };
         let name = record_name(record.snapshot.key);
+        if self.root.join(&name).exists() {
+            // The layers that it named may then be nobody's.
+            self.doubt()?;
+        }
         self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
         Ok(record)
     }
@@ -303,6 +316,9 @@ impl Store {
 
     /// Takes a snapshot's record away; its layers stay for as long as something uses them.
     pub(super) fn remove(&self, key: ContentKey) -> io::Result<bool> {
+        let publishing = self.publishing()?;
+        publishing.lock_shared()?;
+        self.doubt()?;
         match fs::remove_file(self.root.join(record_name(key))) {
             Ok(()) => sync_folder(&self.root.join("s")).map(|()| true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -19,6 +19,9 @@ const TRUSTED: Duration = Duration::from_mins(1);
 /// Two changes this close may bear the same time: a folder that changed just before it was looked at is looked at again.
 const TICK: Duration = Duration::from_millis(20);
 
+/// That look at folders; more wait for each other.
+const MOST_THREADS: usize = 4;
+
 /// Of the file below.
 const VERSION: u32 = 2;
 
@@ -78,16 +81,31 @@ pub(super) fn recall(host: &Host) -> Option<Seen> {
         && age < TRUSTED
         && memory.extra == host.extra
         && memory.stamps == stamps(host)
-        && memory
-            .folders
-            .iter()
-            .all(|folder| is_unchanged(folder, memory.walked));
+        && are_unchanged(&memory.folders, memory.walked);
     let mut fingerprint = [0; 32];
     hex::decode_to_slice(memory.fingerprint, &mut fingerprint).ok()?;
     is_current.then_some(Seen {
         fingerprint,
         hidden: memory.hidden,
         path: memory.path,
+    })
+}
+
+/// A few at a time: there are thousands, and every start waits for this.
+fn are_unchanged(folders: &[Folder], walked: SystemTime) -> bool {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = folders.len().div_ceil(threads.min(MOST_THREADS)).max(1);
+    let look = |folders: &[Folder]| folders.iter().all(|folder| is_unchanged(folder, walked));
+    std::thread::scope(|scope| {
+        let mut shares = folders.chunks(share);
+        let own = shares.next().unwrap_or_default();
+        let others: Vec<_> = shares
+            .map(|share| scope.spawn(move || look(share)))
+            .collect();
+        let all = look(own);
+        others
+            .into_iter()
+            .fold(all, |all, other| all & other.join().unwrap_or(false))
     })
 }
 

@@ -21,6 +21,9 @@ const TRIES: usize = 5;
 /// How long the kernel may take to let go of processes that have ended, in milliseconds.
 const PATIENCE: u64 = 20;
 
+/// The same for a group whose launcher has died: what it ran is being killed at this moment.
+const PATIENCE_AFTER_A_CRASH: u64 = 1000;
+
 /// Of one sandbox: a folder in each hierarchy that limits something. Dropped, it is removed, with what is left in it.
 #[derive(Debug)]
 pub(in super::super) struct Group {
@@ -262,7 +265,7 @@ pub(super) fn sweep(place: &Place) {
             let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
             if is_ours && is_abandoned(&entry.path()) {
                 // Another sweep, or the machine, may be quicker.
-                remove(&entry.path(), 0).ok();
+                remove(&entry.path(), PATIENCE_AFTER_A_CRASH).ok();
             }
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::super::way::Way;
 use super::super::{nonce, protocol, userns};
@@ -16,11 +16,23 @@ use crate::draft;
 /// The second hidden argument of a process that empties the trash of the store it starts in.
 pub(in super::super) const REAP: &str = "reap";
 
+/// Layers that no record names.
+#[derive(Default)]
+struct Unnamed {
+    unused: Vec<PathBuf>,
+    /// Whether some are left to sandboxes and bakes that stand on them.
+    held: bool,
+}
+
 impl Store {
     /// Moves what nobody uses into the trash and empties it; returns how many things that were.
     pub(in super::super) fn sweep(&self) -> io::Result<usize> {
         let abandoned = self.abandoned_scratch()?;
         let mut swept = abandoned.len();
+        if swept > 0 {
+            // Who died may have been publishing.
+            self.doubt()?;
+        }
         for folder in abandoned {
             self.discard(&folder)?;
         }
@@ -30,17 +42,45 @@ impl Store {
         }
         let publishing = self.publishing()?;
         if publishing.try_lock().is_ok() {
-            let unused = self
-                .unused_layers()?
-                .into_iter()
-                .chain(self.unfinished("s", |ending| ending != Some("json"))?)
-                .chain(self.unfinished("w", |ending| ending.is_some())?);
-            for path in unused {
+            for path in self.unfinished("w", |ending| ending.is_some())? {
                 self.discard(&path)?;
                 swept += 1;
             }
+            if self.in_doubt().exists() {
+                swept += self.sweep_layers()?;
+            }
         }
         Ok(swept)
+    }
+
+    /// Says that there may be layers that no record names, for the next sweep: to look at all records and layers of a
+    /// large store takes longer than the start of a sandbox.
+    pub(super) fn doubt(&self) -> io::Result<()> {
+        File::create(self.in_doubt()).map(drop)
+    }
+
+    fn in_doubt(&self) -> PathBuf {
+        self.root.join("locks/doubt")
+    }
+
+    /// Only while nobody publishes or removes.
+    fn sweep_layers(&self) -> io::Result<usize> {
+        let mut swept = 0;
+        for path in self.unfinished("s", |ending| ending != Some("json"))? {
+            self.discard(&path)?;
+            swept += 1;
+        }
+        let Some(Unnamed { unused, held }) = self.unnamed_layers()? else {
+            return Ok(swept);
+        };
+        for path in &unused {
+            self.discard(path)?;
+        }
+        // Once those are let go, they are to be found.
+        if !held {
+            fs::remove_file(self.in_doubt())?;
+        }
+        Ok(swept + unused.len())
     }
 
     fn abandoned_scratch(&self) -> io::Result<Vec<PathBuf>> {
@@ -82,33 +122,34 @@ impl Store {
             .collect())
     }
 
-    /// Layers that no record and no scratch folder names. Only while nobody publishes.
-    fn unused_layers(&self) -> io::Result<Vec<PathBuf>> {
-        let mut used: BTreeSet<String> = BTreeSet::new();
+    /// Layers that no record names; `None` if a record cannot be read: who knows what it named, and whether it can be read
+    /// the next time.
+    fn unnamed_layers(&self) -> io::Result<Option<Unnamed>> {
+        let mut named: BTreeSet<String> = BTreeSet::new();
         for key in self.keys()? {
-            match self.load(key) {
-                Ok(record) => {
-                    let layers = record.into_iter().flat_map(|record| record.layers);
-                    used.extend(layers.map(|layer| layer.name));
-                }
-                // Who knows what it named, and whether it can be read the next time.
-                Err(_) => return Ok(Vec::new()),
-            }
+            let Ok(record) = self.read(key) else {
+                return Ok(None);
+            };
+            let layers = record.into_iter().flat_map(|record| record.layers);
+            named.extend(layers.map(|layer| layer.name));
         }
         // In this order: a folder that becomes a kept one meanwhile is seen in the second place.
+        let mut in_use: BTreeSet<String> = BTreeSet::new();
         let kept = fs::read_dir(self.root.join("w"))?.chain(self.kept_folders()?);
         for entry in kept {
             let layers = fs::read_to_string(entry?.path().join("layers")).unwrap_or_default();
-            used.extend(layers.lines().map(str::to_owned));
+            in_use.extend(layers.lines().map(str::to_owned));
         }
-        let mut unused = Vec::new();
+        let mut unnamed = Unnamed::default();
         for entry in fs::read_dir(self.root.join("l"))? {
             let layer = format!("l/{}", entry?.file_name().display());
-            if !used.contains(&layer) {
-                unused.push(self.root.join(layer));
+            match (named.contains(&layer), in_use.contains(&layer)) {
+                (true, _) => {}
+                (false, true) => unnamed.held = true,
+                (false, false) => unnamed.unused.push(self.root.join(layer)),
             }
         }
-        Ok(unused)
+        Ok(Some(unnamed))
     }
 
     /// Takes a folder or a file out of use at once; see [`Self::reap`].
@@ -122,20 +163,19 @@ impl Store {
 
     /// Starts a process that empties the trash, if there is anything in it: deleting can take longer than all else, and
     /// nobody has to wait for it.
-    pub(in super::super) fn reap(&self) {
-        let trash = fs::read_dir(self.root.join("trash"));
-        if trash.is_ok_and(|mut trash| trash.next().is_some()) {
-            let reaper = Command::new("/proc/self/exe")
-                .args([protocol::ARGUMENT, REAP])
-                .current_dir(&self.root)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .process_group(0)
-                .spawn();
-            // Without it the trash waits for the next time.
-            reaper.ok();
-        }
+    pub(in super::super) fn reap(&self) -> Option<Child> {
+        let mut trash = fs::read_dir(self.root.join("trash")).ok()?;
+        trash.next()?.ok()?;
+        let reaper = Command::new("/proc/self/exe")
+            .args([protocol::ARGUMENT, REAP])
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        // Without it the trash waits for the next time.
+        reaper.ok()
     }
 }
 
