@@ -2,7 +2,7 @@
 //!
 //! A backend gets normalised requests, in which everything is decided: it knows nothing of files, plans or targets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Sink;
 use crate::git::Credential;
-use crate::node::{ContentKey, ObjectId};
+use crate::node::{ContentKey, ObjectId, TreeEntry};
 use crate::resolve::{PinnedImage, RepoLocation};
 
 pub mod local;
@@ -156,6 +156,10 @@ pub struct Checkout {
     pub depth: u32,
     pub submodules: bool,
     pub lfs: bool,
+    /// Which of its files are taken, without a `.git`; `None`: all of them, with it.
+    pub only: Option<BTreeSet<TreeEntry>>,
+    /// What ancestors took of the same repository, by paths in it: tracked files, if the commit has no such any more.
+    pub taken: BTreeSet<String>,
     /// For the fetch alone.
     pub credential: Option<Credential>,
 }

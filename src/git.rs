@@ -17,12 +17,14 @@ mod name;
 pub mod needs;
 pub mod refs;
 mod run;
+pub mod tree;
 
 pub use disk::{Changes, OnDisk, Revision};
 pub use fetch::Fetch;
 pub use name::is_valid_ref;
 pub use needs::Needs;
 pub use refs::Refs;
+pub use tree::Listed;
 
 /// How to call git on this machine.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! From a graph and its pinned inputs to resolved nodes with their keys, and to requests for a backend. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use atelier_lang::graph::{Base, Content, Folder, Graph, Node, NodeId, Repo};
 use atelier_lang::span::{Span, Spanned};
@@ -14,7 +14,7 @@ use crate::key;
 use crate::node::{
     ContentKey, Kind, ResolvedFile, ResolvedNode, ResolvedRepo, ResolvedStep, Source,
 };
-use crate::resolve::{PinError, Pinned, PinnedImage, PinnedRepo, RepoInput};
+use crate::resolve::{OnlyInput, PinError, Pinned, PinnedImage, PinnedRepo, RepoInput};
 
 /// One node with everything known about it.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct PinnedNode<'g> {
     pub parent: Option<usize>,
     /// The root file system: its own image, or its first ancestor's.
     pub image: PinnedImage,
+    /// The files that it and its ancestors took of repositories that none of them completed, by where those land.
+    taken: BTreeMap<String, BTreeSet<String>>,
     checkouts: Vec<Checkout>,
     files: Vec<WorkspaceFile>,
 }
@@ -99,24 +101,16 @@ fn pin_node<'g>(
         },
         Some(parent) => Source::Parent(parent.key),
     };
-    let checkouts = checkouts(node, pinned)?;
+    let above = parent.map(|parent| parent.taken.clone());
+    let mut taken = above.unwrap_or_default();
+    let checkouts = checkouts(node, pinned, &taken)?;
+    take(&mut taken, &checkouts);
     let files = files(node, pinned)?;
     clash(node, &checkouts)?;
-    let repo = |checkout: &Checkout| {
-        let repo = ResolvedRepo::Commit {
-            url: checkout.url.clone(),
-            reference: checkout.reference.clone(),
-            commit: checkout.commit,
-            depth: checkout.depth,
-            submodules: checkout.submodules,
-            lfs: checkout.lfs,
-        };
-        (checkout.path.clone(), repo)
-    };
     let resolved = ResolvedNode {
         kind: Kind::Prebuild,
         source,
-        repos: checkouts.iter().map(repo).collect(),
+        repos: checkouts.iter().map(resolved_repo).collect(),
         files: files
             .iter()
             .map(|(_, path, file)| (path.clone(), file.clone()))
@@ -135,9 +129,46 @@ fn pin_node<'g>(
         resolved,
         parent: parent_index,
         image,
+        taken,
         checkouts,
         files: files.into_iter().map(|(file, _, _)| file).collect(),
     })
+}
+
+fn resolved_repo(checkout: &Checkout) -> (String, ResolvedRepo) {
+    let (submodules, lfs) = (checkout.submodules, checkout.lfs);
+    let repo = match &checkout.only {
+        Some(entries) => ResolvedRepo::Only {
+            format: checkout.commit.format(),
+            entries: entries.clone(),
+            submodules,
+            lfs,
+        },
+        None => ResolvedRepo::Commit {
+            url: checkout.url.clone(),
+            reference: checkout.reference.clone(),
+            commit: checkout.commit,
+            depth: checkout.depth,
+            submodules,
+            lfs,
+        },
+    };
+    (checkout.path.clone(), repo)
+}
+
+/// Adds what a node takes; where it takes all, its `.git` knows from there on.
+fn take(taken: &mut BTreeMap<String, BTreeSet<String>>, checkouts: &[Checkout]) {
+    for checkout in checkouts {
+        let Some(entries) = &checkout.only else {
+            taken.remove(&checkout.path);
+            continue;
+        };
+        let paths = entries.iter().map(|entry| entry.path.clone());
+        taken
+            .entry(checkout.path.clone())
+            .or_default()
+            .extend(paths);
+    }
 }
 
 /// A file cannot lie where a repository does, and no cache over one. The language saw the paths that are written;
@@ -176,7 +207,11 @@ fn clash(node: &Node, checkouts: &[Checkout]) -> Result<(), Option<PinFault>> {
 }
 
 /// In the order of the file, which the folders of steps refer to.
-fn checkouts(node: &Node, pinned: &Pinned) -> Result<Vec<Checkout>, Option<PinFault>> {
+fn checkouts(
+    node: &Node,
+    pinned: &Pinned,
+    taken: &BTreeMap<String, BTreeSet<String>>,
+) -> Result<Vec<Checkout>, Option<PinFault>> {
     let mut checkouts: Vec<Checkout> = Vec::new();
     for repo in &node.repos {
         let found: &PinnedRepo = pinned.repo(&RepoInput::of(repo)).ok_or(None)?;
@@ -207,7 +242,14 @@ fn checkouts(node: &Node, pinned: &Pinned) -> Result<Vec<Checkout>, Option<PinFa
             let cause = format!("it would land at `{path}`, in the way of `{}`", other.path);
             return Err(fault(cause, "say where it goes with `path=`"));
         }
+        let only = match OnlyInput::of(repo) {
+            Some(only) => Some(pinned.tree(&only).ok_or(None)?.entries.clone()),
+            None => None,
+        };
+        let taken = taken.get(&path).filter(|_| only.is_none());
         checkouts.push(Checkout {
+            taken: taken.cloned().unwrap_or_default(),
+            only,
             path,
             location: found.location.clone(),
             url: found.url.clone(),

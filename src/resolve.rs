@@ -3,16 +3,16 @@
 //! An input that cannot be resolved is an error that names it, its cause and the way out; never an omission.
 //! Knows nothing of keys, stores or backends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use atelier_lang::graph::{Base, Content, Graph, ImageRef, NodeId, Reference, Repo, RepoSource};
 use atelier_lang::source::VirtualPath;
-use atelier_lang::span::Span;
+use atelier_lang::span::{Span, Spanned};
 use futures_util::future::join_all;
 
 pub use crate::git::RepoLocation;
-use crate::node::{ImageDigest, ObjectId};
+use crate::node::{ImageDigest, ObjectId, TreeEntry};
 use host::HostPath;
 
 pub mod files;
@@ -20,11 +20,14 @@ mod git;
 pub mod host;
 pub mod image;
 pub mod live;
+pub mod only;
 
 /// Resolves one input, or says why not.
 pub trait Pins {
     async fn image(&self, image: &ImageRef, platform: &str) -> Result<PinnedImage, PinError>;
     async fn repo(&self, repo: &RepoInput) -> Result<PinnedRepo, PinError>;
+    /// Picks the files of a repository whose commit is known.
+    async fn tree(&self, only: &OnlyInput, repo: &PinnedRepo) -> Result<PinnedTree, PinError>;
     async fn file(&self, path: &VirtualPath) -> Result<PinnedFile, PinError>;
 }
 
@@ -33,6 +36,22 @@ pub trait Pins {
 pub struct RepoInput {
     pub source: RepoSource,
     pub reference: Option<Reference>,
+}
+
+/// Files of a repository, by patterns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OnlyInput {
+    pub repo: RepoInput,
+    pub files: Vec<String>,
+    pub stubs: Vec<String>,
+}
+
+/// The files that patterns name at a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinnedTree {
+    pub entries: BTreeSet<TreeEntry>,
+    /// Which of the patterns name nothing: their places in the list of files, then in that of stubs.
+    pub unmatched: [Vec<usize>; 2],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +115,7 @@ pub struct PinError {
 pub struct Pinned {
     images: BTreeMap<(ImageRef, String), PinnedImage>,
     repos: BTreeMap<RepoInput, PinnedRepo>,
+    trees: BTreeMap<OnlyInput, PinnedTree>,
     files: BTreeMap<VirtualPath, PinnedFile>,
 }
 
@@ -106,6 +126,10 @@ impl Pinned {
 
     pub fn repo(&self, repo: &RepoInput) -> Option<&PinnedRepo> {
         self.repos.get(repo)
+    }
+
+    pub fn tree(&self, only: &OnlyInput) -> Option<&PinnedTree> {
+        self.trees.get(only)
     }
 
     pub fn file(&self, path: &VirtualPath) -> Option<&PinnedFile> {
@@ -130,6 +154,22 @@ impl RepoInput {
             source: repo.source.value.clone(),
             reference,
         }
+    }
+}
+
+impl OnlyInput {
+    /// `None` if the repository is taken as a whole.
+    pub fn of(repo: &Repo) -> Option<Self> {
+        let only = repo.only.as_ref()?;
+        let texts = |patterns: &[Spanned<String>]| {
+            let patterns = patterns.iter().map(|pattern| pattern.value.clone());
+            patterns.collect()
+        };
+        Some(Self {
+            repo: RepoInput::of(repo),
+            files: texts(&only.files),
+            stubs: texts(&only.stubs),
+        })
     }
 }
 
@@ -160,11 +200,18 @@ pub async fn resolve_all(
             .iter()
             .map(async |(path, span)| (span, path.clone(), pins.file(path).await)),
     );
-    let (images, repos, files) = Box::pin(async { tokio::join!(images, repos, files) }).await;
+    let trees = join_all(wanted.trees.iter().map(async |(only, span)| {
+        // Where the repository cannot be pinned, that is told of the repository.
+        let repo = pins.repo(&only.repo).await.ok()?;
+        Some((span, only.clone(), pins.tree(only, &repo).await))
+    }));
+    let (images, repos, trees, files) =
+        Box::pin(async { tokio::join!(images, repos, trees, files) }).await;
     let mut errors = Vec::new();
     let pinned = Pinned {
         images: sort(images, &mut errors),
         repos: sort(repos, &mut errors),
+        trees: sort(trees.into_iter().flatten().collect(), &mut errors),
         files: sort(files, &mut errors),
     };
     errors.sort_by_key(|(span, _)| (span.file, span.start));
@@ -180,6 +227,7 @@ pub async fn resolve_all(
 struct Wanted {
     images: BTreeMap<(ImageRef, String), Span>,
     repos: BTreeMap<RepoInput, Span>,
+    trees: BTreeMap<OnlyInput, Span>,
     files: BTreeMap<VirtualPath, Span>,
 }
 
@@ -196,6 +244,9 @@ impl Wanted {
                     .repos
                     .entry(RepoInput::of(repo))
                     .or_insert(repo.source.span);
+                if let Some(only) = OnlyInput::of(repo) {
+                    wanted.trees.entry(only).or_insert(repo.source.span);
+                }
             }
             for file in &node.files {
                 if let Content::Local(path) = &file.content {

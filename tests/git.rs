@@ -23,6 +23,8 @@ mod git_server;
 mod refs;
 #[path = "support/repo.rs"]
 mod repo;
+#[path = "git/tree.rs"]
+mod tree;
 
 use git_server::GitServer;
 use repo::Repo;

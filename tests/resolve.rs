@@ -72,6 +72,7 @@ fn repo(start: u32, source: RepoSource, reference: Option<Reference>) -> RepoNod
         depth: 1,
         submodules: false,
         lfs: false,
+        only: None,
         span: span(start),
     }
 }

@@ -103,10 +103,12 @@ fn misplaced(node: &Node, row: &Statement, place: Place) -> Diagnostic {
         Place::File => "the top level",
         Place::Prebuild => "a prebuild",
         Place::Repo => "a repository's block",
+        Place::Layer => "a layer",
     };
     let message = format!("`{}` cannot stand in {inside}", row.name);
     let help = match row.places {
         [Place::File] => "move it to the top level",
+        [Place::Repo, ..] => "move it into the block of a `repo`",
         _ => "move it out of the block, to the prebuild",
     };
     Diagnostic::error(code::UNKNOWN_STATEMENT, node.name.span, message, "not here").help(help)

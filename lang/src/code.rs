@@ -45,6 +45,7 @@ codes! {
     PATHS_CLASH = 405, "two things at one path";
     BAD_MODE = 406, "a mode that is not octal text";
     BAD_URL = 407, "a URL that cannot be used";
+    ONLY = 408, "an `only`, `stub` or `layer` that names no files";
     UNREADABLE = 501, "an input that cannot be read";
     SECRET = 601, "a secret in the file, or one that is not declared";
 }

@@ -5,6 +5,7 @@
 mod base;
 mod fields;
 mod file;
+mod only;
 mod repo;
 mod step;
 mod target;
@@ -58,10 +59,14 @@ pub(crate) struct Prebuild {
     pub(crate) caches: Vec<Spanned<Cache>>,
     pub(crate) resources: Resources,
     pub(crate) about: Option<Spanned<String>>,
+    /// The layers of its repositories, until they are prebuilds of their own.
+    pub(crate) layers: Vec<Prebuild>,
+    /// Whether it was written as a layer.
+    pub(crate) is_layer: bool,
     pub(crate) span: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Base {
     Image {
         image: Spanned<ImageRef>,
@@ -82,14 +87,14 @@ pub(crate) enum Base {
     },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: Spanned<String>,
     pub(crate) value: Spanned<String>,
 }
 
 /// What is stated here; the rest is inherited, or the default.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Resources {
     pub(crate) cpu: Option<Spanned<u32>>,
     pub(crate) memory: Option<Spanned<u64>>,
@@ -159,6 +164,9 @@ impl<'a> Reader<'a> {
             }
         }
         self.bare_form(nodes, &bare, &mut document);
+        let layers = document.prebuilds.iter_mut().flat_map(only::unfold);
+        let layers: Vec<Prebuild> = layers.collect();
+        document.prebuilds.extend(layers);
         if !document.allowed.iter().any(|lint| lint == "secret-literal") {
             self.found.append(&mut self.literals);
         }

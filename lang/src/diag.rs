@@ -78,7 +78,8 @@ impl Diagnostic {
     }
 
     /// The same finding as a warning: it does not stop an evaluation.
-    pub(crate) fn warning(self) -> Self {
+    #[must_use]
+    pub fn warning(self) -> Self {
         Self {
             severity: Severity::Warning,
             ..self

@@ -166,7 +166,12 @@ fn unknown<'a>(
 
 /// `auth=` names a secret of the file or of the same prebuild.
 fn undeclared_secrets(document: &Document, found: &mut Vec<Diagnostic>) {
-    for prebuild in &document.prebuilds {
+    // A layer has the repository of its target, where this is told.
+    for prebuild in document
+        .prebuilds
+        .iter()
+        .filter(|prebuild| !prebuild.is_layer)
+    {
         for auth in prebuild.repos.iter().filter_map(|repo| repo.auth.as_ref()) {
             let mut declared = document.secrets.iter().chain(&prebuild.secrets);
             if declared.any(|secret| secret.value == auth.value) {

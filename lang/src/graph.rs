@@ -76,7 +76,17 @@ pub struct Repo {
     pub depth: u32,
     pub submodules: bool,
     pub lfs: bool,
+    /// Which of its files are taken, without a `.git`; `None`: all of them, with it.
+    pub only: Option<Only>,
     pub span: Span,
+}
+
+/// Files of a repository by patterns, each list in its order; see [`crate::glob`]. A path that both lists name is a stub.
+#[derive(Clone, Debug, Default)]
+pub struct Only {
+    pub files: Vec<Spanned<String>>,
+    /// Those that are taken as empty files.
+    pub stubs: Vec<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

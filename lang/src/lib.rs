@@ -8,6 +8,7 @@ mod decl;
 pub mod diag;
 pub mod document;
 mod eval;
+pub mod glob;
 pub mod graph;
 mod habits;
 mod image;

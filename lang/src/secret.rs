@@ -183,6 +183,6 @@ mod tests {
     fn who_logs_in_is_hidden() {
         assert_eq!(hidden("git clone https://u:p@h/x"), [18..21, 20..21]);
         assert_eq!(hidden("u\u{e9}:p@h/x \"é@:b:c@d\""), [4..5, 15..18]);
-        assert_eq!(hidden("ssh://git@h/x https://h/a@b"), []);
+        assert!(hidden("ssh://git@h/x https://h/a@b").is_empty());
     }
 }

@@ -11,6 +11,8 @@ pub enum Place {
     Prebuild,
     /// A repository's block.
     Repo,
+    /// The block of a layer of a repository.
+    Layer,
 }
 
 /// How many arguments a statement takes.
@@ -65,7 +67,7 @@ const fn between(least: usize, most: usize) -> Arity {
     }
 }
 
-use Place::{File, Prebuild, Repo};
+use Place::{File, Layer, Prebuild, Repo};
 use Properties::{Known, Open};
 
 /// All statements of this version.
@@ -127,7 +129,7 @@ pub const STATEMENTS: &[Statement] = &[
         name: "repo",
         places: &[Prebuild],
         form: "repo URL [branch=│tag=│commit=] [path=last-segment] [auth=SECRET] [depth=1] \
-               [submodules=#true] [lfs=#true] [{ run… }]",
+               [submodules=#true] [lfs=#true] [{ run…; only…; stub…; layer… }]",
         example: "repo \"github.com/frak-id/wallet\"",
         arity: ONE,
         properties: Known(&[
@@ -141,7 +143,37 @@ pub const STATEMENTS: &[Statement] = &[
             "lfs",
         ]),
         block: Some(Repo),
-        key: "all but auth",
+        key: "all but auth; with `only`, the files' paths, modes and object ids instead",
+    },
+    Statement {
+        name: "only",
+        places: &[Repo, Layer],
+        form: "only GLOB…",
+        example: "only package.json bun.lock \"patches/**\"",
+        arity: SOME,
+        properties: Known(&[]),
+        block: None,
+        key: "the matched paths' modes and object ids",
+    },
+    Statement {
+        name: "stub",
+        places: &[Repo, Layer],
+        form: "stub GLOB…",
+        example: "stub \"**/src/main.rs\" \"**/src/lib.rs\"",
+        arity: SOME,
+        properties: Known(&[]),
+        block: None,
+        key: "the matched paths' modes",
+    },
+    Statement {
+        name: "layer",
+        places: &[Repo],
+        form: "layer [NAME=deps] { only…; stub…; run…; cache…; secret… }",
+        example: "layer { only package.json bun.lock; run \"bun install --frozen-lockfile\"; }",
+        arity: between(0, 1),
+        properties: Known(&[]),
+        block: Some(Layer),
+        key: "as the prebuild that it stands for",
     },
     Statement {
         name: "file",
@@ -155,7 +187,7 @@ pub const STATEMENTS: &[Statement] = &[
     },
     Statement {
         name: "run",
-        places: &[Prebuild, Repo],
+        places: &[Prebuild, Repo, Layer],
         form: "run CMD [in=DIR] [as=dev│root] [shell=bash│sh] [timeout=\"10m\"] [retry=0]",
         example: "run \"bun install\"",
         arity: ONE,
@@ -185,7 +217,7 @@ pub const STATEMENTS: &[Statement] = &[
     },
     Statement {
         name: "secret",
-        places: &[File, Prebuild],
+        places: &[File, Prebuild, Layer],
         form: "secret NAME…",
         example: "secret GIT_TOKEN",
         arity: SOME,
@@ -195,7 +227,7 @@ pub const STATEMENTS: &[Statement] = &[
     },
     Statement {
         name: "cache",
-        places: &[Prebuild],
+        places: &[Prebuild, Layer],
         form: "cache NAME path=DIR",
         example: "cache bun path=\".bun/install/cache\"",
         arity: ONE,
@@ -236,9 +268,6 @@ pub const LATER: &[&str] = &[
     "matrix",
     "use",
     "needs",
-    "only",
-    "stub",
-    "layer",
     "provides",
     "skip",
     "cell",
@@ -263,7 +292,7 @@ impl Statement {
         match place {
             // The bare form: a file's own statements are a prebuild's.
             File => self.places.contains(&File) || self.places.contains(&Prebuild),
-            Prebuild | Repo => self.places.contains(&place),
+            Prebuild | Repo | Layer => self.places.contains(&place),
         }
     }
 }

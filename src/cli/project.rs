@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use atelier_lang::diag::{Diagnostic, Severity};
+use atelier_lang::code;
+use atelier_lang::diag::{self, Diagnostic, Severity};
 use atelier_lang::graph::{Base, Graph, NodeId};
 use atelier_lang::source::{Sources, VirtualPath};
 use atelier_lang::{Inputs, evaluate};
@@ -17,7 +18,7 @@ use crate::config::{Config, Origin};
 use crate::git::Git;
 use crate::pin::{self, Secrets};
 use crate::resolve::live::Live;
-use crate::resolve::{Pinned, resolve_all};
+use crate::resolve::{OnlyInput, Pinned, resolve_all};
 use crate::world::Disk;
 
 const FILE: &str = "prebuild.kdl";
@@ -172,8 +173,33 @@ impl Project {
         for notice in pinned.notices() {
             ui::notice(notice);
         }
+        ui::show_diagnostics(&self.sources, &unmatched(&self.graph, needed, &pinned));
         Ok(pinned)
     }
+}
+
+/// Patterns that name nothing at the pinned commit.
+fn unmatched(graph: &Graph, needed: &[NodeId], pinned: &Pinned) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for repo in needed.iter().flat_map(|&id| &graph.node(id).repos) {
+        let tree = OnlyInput::of(repo).and_then(|only| pinned.tree(&only));
+        let (Some(only), Some(tree)) = (&repo.only, tree) else {
+            continue;
+        };
+        let files = tree.unmatched[0].iter().map(|&index| &only.files[index]);
+        let stubs = tree.unmatched[1].iter().map(|&index| &only.stubs[index]);
+        for pattern in files.chain(stubs) {
+            let message = format!("no path matches `{}`", pattern.value);
+            let label = "nothing at the pinned commit";
+            let warning = Diagnostic::error(code::ONLY, pattern.span, message, label)
+                .help("check the pattern, or delete it")
+                .warning();
+            if !found.contains(&warning) {
+                found.push(warning);
+            }
+        }
+    }
+    diag::presentable(found)
 }
 
 /// Where the store is, for what concerns no project.

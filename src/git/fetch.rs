@@ -12,7 +12,7 @@ use super::run::{Call, Reach, argument};
 use super::{Credential, Git, GitError, Problem, RepoLocation, is_valid_ref};
 use crate::node::ObjectId;
 
-mod layout;
+pub(super) mod layout;
 use layout::{PIN, REMOTE};
 
 /// Between the tries to fetch from a server that is overloaded.
@@ -76,19 +76,11 @@ impl Git {
         into: &Path,
         deadline: Instant,
     ) -> Result<(), Problem> {
-        for pause in PAUSES {
-            match self
-                .fetch_exact(fetch, fetch.location, into, deadline)
+        patiently(deadline, async || {
+            self.fetch_exact(fetch, fetch.location, into, deadline)
                 .await
-            {
-                Err(problem) if problem.is_passing() && Instant::now() + pause < deadline => {
-                    tokio::time::sleep(pause).await;
-                }
-                done => return done,
-            }
-        }
-        self.fetch_exact(fetch, fetch.location, into, deadline)
-            .await
+        })
+        .await
     }
 
     /// Asks for the commit by its id.
@@ -176,7 +168,7 @@ impl Git {
         }
     }
 
-    async fn object_kind(
+    pub(super) async fn object_kind(
         &self,
         fetch: &Fetch<'_>,
         git_dir: &Path,
@@ -229,8 +221,24 @@ impl Git {
     }
 }
 
+/// Asks an overloaded server again, a few times.
+pub(super) async fn patiently(
+    deadline: Instant,
+    ask: impl AsyncFn() -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    for pause in PAUSES {
+        match ask().await {
+            Err(problem) if problem.is_passing() && Instant::now() + pause < deadline => {
+                tokio::time::sleep(pause).await;
+            }
+            done => return done,
+        }
+    }
+    ask().await
+}
+
 /// A directory that is only needed for a moment, also if the call is cancelled.
-struct Remover<'a>(&'a Path);
+pub(super) struct Remover<'a>(pub(super) &'a Path);
 
 impl Drop for Remover<'_> {
     fn drop(&mut self) {
@@ -239,7 +247,7 @@ impl Drop for Remover<'_> {
     }
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> Problem + '_ {
+pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Problem + '_ {
     |source| Problem::Io {
         path: path.to_owned(),
         source,
@@ -252,7 +260,7 @@ fn beside(into: &Path) -> PathBuf {
     into.with_file_name(name)
 }
 
-fn start() -> Vec<OsString> {
+pub(super) fn start() -> Vec<OsString> {
     Call::arguments([
         "fetch",
         "--quiet",
@@ -264,21 +272,24 @@ fn start() -> Vec<OsString> {
     ])
 }
 
-fn address(location: &RepoLocation) -> OsString {
+pub(super) fn address(location: &RepoLocation) -> OsString {
     match location {
         RepoLocation::Url(url) => url.into(),
         RepoLocation::Disk(path) => argument(path.clone()),
     }
 }
 
-fn reach<'a>(location: &'a RepoLocation, credential: Option<&'a Credential>) -> Reach<'a> {
+pub(super) fn reach<'a>(
+    location: &'a RepoLocation,
+    credential: Option<&'a Credential>,
+) -> Reach<'a> {
     match location {
         RepoLocation::Url(url) => Reach::Server { url, credential },
         RepoLocation::Disk(_) => Reach::Disk,
     }
 }
 
-fn call<'a>(
+pub(super) fn call<'a>(
     reach: Reach<'a>,
     git_dir: &'a Path,
     arguments: Vec<OsString>,

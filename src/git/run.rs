@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::ExposeSecret;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
 
 use super::{Credential, Git, Problem, message};
 use crate::sys;
@@ -142,18 +142,29 @@ impl Call<'_> {
 impl Git {
     /// Runs git to its end, successful or not.
     pub(super) async fn run(&self, call: Call<'_>) -> Result<Done, Problem> {
+        self.run_with(call, &[]).await
+    }
+
+    /// The same with something to read for git.
+    async fn run_with(&self, call: Call<'_>, input: &[u8]) -> Result<Done, Problem> {
         let limit = call.limit;
-        let mut child = self.command(&call).spawn().map_err(Problem::Start)?;
+        let mut command = self.command(&call);
+        if !input.is_empty() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command.spawn().map_err(Problem::Start)?;
         let group = Group::of(&child);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
         let ended = async {
             tokio::join!(
                 read(stdout, STDOUT_LIMIT),
                 read(stderr, STDERR_LIMIT),
-                child.wait()
+                child.wait(),
+                write(stdin, input)
             )
         };
-        let Ok((stdout, stderr, status)) = tokio::time::timeout(limit, Box::pin(ended)).await
+        let Ok((stdout, stderr, status, ())) = tokio::time::timeout(limit, Box::pin(ended)).await
         else {
             drop(group);
             // Killed, so this is soon; the limit is for a process stuck in the kernel.
@@ -177,6 +188,15 @@ impl Git {
 
     /// Runs git and takes anything but success as the problem that its messages tell of.
     pub(super) async fn succeed(&self, call: Call<'_>) -> Result<Vec<u8>, Problem> {
+        self.succeed_with(call, &[]).await
+    }
+
+    /// The same with something to read for git.
+    pub(super) async fn succeed_with(
+        &self,
+        call: Call<'_>,
+        input: &[u8],
+    ) -> Result<Vec<u8>, Problem> {
         let with_login = matches!(
             call.reach,
             Reach::Server {
@@ -184,7 +204,7 @@ impl Git {
                 ..
             }
         );
-        let done = self.run(call).await?;
+        let done = self.run_with(call, input).await?;
         if done.success {
             Ok(done.stdout)
         } else {
@@ -309,6 +329,13 @@ fn mask(text: String, reach: Reach<'_>) -> String {
             ..
         } => text.replace(credential.token.expose_secret(), "***"),
         _ => text,
+    }
+}
+
+/// Writes all of it. Who ends before having read it says why by other means.
+async fn write(pipe: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut pipe) = pipe {
+        pipe.write_all(input).await.ok();
     }
 }
 

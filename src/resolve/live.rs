@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use atelier_lang::graph::{ImageRef, Reference, RepoSource};
 use atelier_lang::source::VirtualPath;
@@ -13,12 +14,17 @@ use tokio::sync::OnceCell;
 
 use super::host::{Host, HostPath};
 use super::{
-    PinError, PinnedFile, PinnedImage, PinnedRepo, Pins, RepoInput, files, git, host, image,
+    OnlyInput, PinError, PinnedFile, PinnedImage, PinnedRepo, PinnedTree, Pins, RepoInput,
+    RepoLocation, files, git, host, image, only,
 };
-use crate::git::{Credential, Git, GitError, OnDisk, Refs};
+use crate::git::{Credential, Fetch, Git, GitError, Listed, OnDisk, Refs};
+use crate::node::ObjectId;
 
 /// Without configuration it is the machine itself.
 pub const DEFAULT_ALIAS: (&str, ImageRef) = ("dev-base", ImageRef::Host);
+
+/// For the tree of one commit: of a server that can send it alone, or must send all the files.
+const LISTING_LIMIT: Duration = Duration::from_mins(5);
 
 /// What the configuration calls by a name.
 #[derive(Debug)]
@@ -28,6 +34,9 @@ struct Alias {
     origin: Option<String>,
 }
 
+/// The tree of a commit.
+type Listing = Result<Rc<Vec<Listed>>, Rc<GitError>>;
+
 /// Where inputs are looked for.
 #[derive(Debug)]
 pub struct Live {
@@ -36,11 +45,14 @@ pub struct Live {
     /// The folder of the file: paths of repositories and images are relative to it.
     folder: PathBuf,
     git: Git,
+    /// What was seen of commits' trees.
+    trees: PathBuf,
     host: Host,
     aliases: BTreeMap<String, Alias>,
     credentials: BTreeMap<RepoSource, Credential>,
     refs: Once<String, Result<Refs, Rc<GitError>>>,
     disks: Once<RepoInput, Result<OnDisk, Rc<GitError>>>,
+    listings: Once<(String, ObjectId), Listing>,
     images: Once<(ImageRef, String), Result<PinnedImage, PinError>>,
     files: Once<VirtualPath, Result<PinnedFile, PinError>>,
 }
@@ -54,11 +66,13 @@ impl Live {
             root,
             folder,
             git,
+            trees: state.join("trees"),
             host: Host::new(state.join("host.json")),
             aliases: BTreeMap::from([(name.to_owned(), Alias { image, origin })]),
             credentials: BTreeMap::new(),
             refs: Once::default(),
             disks: Once::default(),
+            listings: Once::default(),
             images: Once::default(),
             files: Once::default(),
         }
@@ -114,6 +128,29 @@ impl Live {
         git::pin_remote(url, repo.reference.as_ref(), &refs).map_err(wrong)
     }
 
+    /// The tree of a commit, asked once for all the patterns.
+    async fn listing(&self, repo: &RepoInput, pinned: &PinnedRepo) -> Listing {
+        let fetch = Fetch {
+            location: &pinned.location,
+            url: &pinned.url,
+            commit: pinned.commit,
+            reference: &pinned.reference,
+            depth: 1,
+            credential: self.credentials.get(&repo.source),
+            limit: LISTING_LIMIT,
+        };
+        let ask = async || {
+            let scratch = only::scratch(&self.trees);
+            let listed = self.git.list_tree(&fetch, &scratch).await;
+            listed.map(Rc::new).map_err(Rc::new)
+        };
+        let place = match &pinned.location {
+            RepoLocation::Url(url) => url.clone(),
+            RepoLocation::Disk(path) => path.display().to_string(),
+        };
+        self.listings.get((place, pinned.commit), ask).await
+    }
+
     async fn disk(&self, written: &str, repo: &RepoInput) -> Result<PinnedRepo, PinError> {
         let wrong = |problem| git::pin_error(repo, &problem);
         let revision = git::revision(repo.reference.as_ref()).map_err(wrong)?;
@@ -158,6 +195,17 @@ impl Pins for Live {
             RepoSource::Url(url) => self.remote(url, repo).await,
             RepoSource::Disk(path) => self.disk(path, repo).await,
         }
+    }
+
+    async fn tree(&self, input: &OnlyInput, repo: &PinnedRepo) -> Result<PinnedTree, PinError> {
+        if let Some(tree) = only::recall(&self.trees, repo.commit, input) {
+            return Ok(tree);
+        }
+        let listed = self.listing(&input.repo, repo).await;
+        let listed = listed.map_err(|error| git::shared_error(&input.repo, &error))?;
+        let tree = only::select(&listed, input)?;
+        only::keep(&self.trees, repo.commit, input, &tree);
+        Ok(tree)
     }
 
     async fn file(&self, path: &VirtualPath) -> Result<PinnedFile, PinError> {

@@ -10,6 +10,7 @@ mod credentials;
 mod direct;
 mod environment;
 mod logs;
+mod only;
 mod plans;
 mod repositories;
 mod secrets;

@@ -3,6 +3,7 @@
 
 mod fields;
 mod nodes;
+mod only;
 mod pinning;
 mod properties;
 mod reference;

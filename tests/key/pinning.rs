@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use atelier::git::Listed;
 use atelier::node::{ContentKey, ImageDigest};
 use atelier::pin::{self, PinnedNode};
 use atelier::resolve::{
-    ImageLocation, PinError, Pinned, PinnedFile, PinnedImage, PinnedRepo, Pins, RepoInput,
-    RepoLocation, resolve_all,
+    ImageLocation, OnlyInput, PinError, Pinned, PinnedFile, PinnedImage, PinnedRepo, PinnedTree,
+    Pins, RepoInput, RepoLocation, only, resolve_all,
 };
 use atelier_lang::graph::{Graph, ImageRef, NodeId, Reference, RepoSource};
 use atelier_lang::source::{ReadError, VirtualPath, World};
@@ -25,6 +26,8 @@ pub(crate) struct Outside {
     pub(crate) checkout: &'static str,
     pub(crate) files: BTreeMap<&'static str, &'static str>,
     pub(crate) platform: &'static str,
+    /// Path, mode and one hex digit for the object, at every commit.
+    pub(crate) tree: Vec<(&'static str, &'static str, char)>,
 }
 
 impl Default for Outside {
@@ -36,6 +39,7 @@ impl Default for Outside {
             checkout: "/home/ann/wallet",
             files: BTreeMap::new(),
             platform: "linux/amd64",
+            tree: Vec::new(),
         }
     }
 }
@@ -97,6 +101,15 @@ impl Pins for Outside {
             location,
             notice: None,
         })
+    }
+
+    async fn tree(&self, only: &OnlyInput, _repo: &PinnedRepo) -> Result<PinnedTree, PinError> {
+        let listed = self.tree.iter().map(|(path, mode, digit)| Listed {
+            path: path.as_bytes().to_vec(),
+            mode: (*mode).to_owned(),
+            object: digit.to_string().repeat(40).parse().unwrap(),
+        });
+        only::select(&listed.collect::<Vec<_>>(), only)
     }
 
     async fn file(&self, path: &VirtualPath) -> Result<PinnedFile, PinError> {

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::repo::Repo;
+
 /// How the server meets requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
@@ -38,6 +40,7 @@ struct State {
     root: PathBuf,
     manner: Manner,
     requests: Vec<String>,
+    sent: u64,
     logins: Vec<String>,
 }
 
@@ -55,6 +58,7 @@ impl GitServer {
             root: root.to_owned(),
             manner: Manner::Serve,
             requests: Vec::new(),
+            sent: 0,
             logins: Vec::new(),
         };
         let state = Arc::new(Mutex::new(state));
@@ -85,6 +89,23 @@ impl GitServer {
 }
 
 impl GitServer {
+    /// A repository that it serves.
+    pub(crate) fn bare(&self, name: &str) -> Repo {
+        Repo(
+            self.state
+                .lock()
+                .unwrap()
+                .root
+                .join(name)
+                .with_extension("git"),
+        )
+    }
+
+    /// How many bytes of answers it has sent, without their headers.
+    pub(crate) fn sent(&self) -> u64 {
+        self.state.lock().unwrap().sent
+    }
+
     /// What clients have sent to log in.
     pub(crate) fn logins(&self) -> Vec<String> {
         self.state.lock().unwrap().logins.clone()
@@ -139,7 +160,11 @@ fn answer(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
             stream,
             "HTTP/1.1 401 no\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         ),
-        manner => serve(&mut stream, &root, &request, manner == Manner::Old),
+        manner => {
+            let sent = serve(&mut stream, &root, &request, manner == Manner::Old)?;
+            state.lock().unwrap().sent += sent;
+            Ok(())
+        }
     }
 }
 
@@ -205,7 +230,7 @@ fn serve(
     root: &Path,
     request: &Request,
     is_old: bool,
-) -> std::io::Result<()> {
+) -> std::io::Result<u64> {
     let header = |name: &str| request.headers.get(name).cloned().unwrap_or_default();
     let mut command = Command::new("git");
     command
@@ -247,8 +272,8 @@ fn serve(
         stream,
         "HTTP/1.1 {status}\r\n{headers}Connection: close\r\n\r\n"
     )?;
-    std::io::copy(&mut output, stream)?;
+    let sent = std::io::copy(&mut output, stream)?;
     writer.join().ok();
     child.wait()?;
-    Ok(())
+    Ok(sent)
 }

@@ -13,20 +13,28 @@ use crate::value;
 
 impl Reader<'_> {
     pub(super) fn repo(&mut self, prebuild: &mut Prebuild, node: &Node) {
-        let repo = self.repo_alone(node);
+        let mut block = Vec::new();
+        for child in node.children.iter().flatten() {
+            if check::statement(child, Place::Repo, self.text, self.found).is_some() {
+                block.push(child);
+            }
+        }
+        let only = self.only(&block);
+        let repo = self.repo_alone(node).map(|repo| Repo { only, ..repo });
         let folder = match &repo {
             Some(Repo {
                 path: Some(path), ..
             }) => Folder::Workspace(path.clone()),
             _ => Folder::Repo(prebuild.repos.len()),
         };
-        prebuild.repos.extend(repo);
-        for child in node.children.iter().flatten() {
-            // `run` is the one statement of a repository's block.
-            if check::statement(child, Place::Repo, self.text, self.found).is_some() {
-                prebuild.steps.extend(self.step(child, Some(&folder)));
+        for child in block {
+            match child.name.as_str() {
+                "run" => prebuild.steps.extend(self.step(child, Some(&folder))),
+                "layer" => self.layer(prebuild, repo.as_ref(), child),
+                _ => {}
             }
         }
+        prebuild.repos.extend(repo);
     }
 
     fn repo_alone(&mut self, node: &Node) -> Option<Repo> {
@@ -58,6 +66,7 @@ impl Reader<'_> {
             depth,
             submodules,
             lfs,
+            only: None,
             span: node.span,
         })
     }

@@ -24,6 +24,8 @@ impl Prebuild {
             caches: Vec::new(),
             resources: Resources::default(),
             about: None,
+            layers: Vec::new(),
+            is_layer: false,
             span,
         }
     }

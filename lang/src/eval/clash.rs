@@ -26,6 +26,8 @@ fn clones(
     for (at, repo) in own.iter().enumerate() {
         let above = std::iter::successors(parents[index], |parent| parents[*parent]);
         let inherited = above.flat_map(|parent| &document.prebuilds[parent].repos);
+        // A child may complete what a parent took some files of.
+        let inherited = inherited.filter(|parents| !continues(repo, parents));
         let other = own[..at].iter().chain(inherited).find_map(|other| {
             let told = meet(repo, other)?;
             Some((other.span, told))
@@ -38,6 +40,11 @@ fn clones(
             );
         }
     }
+}
+
+fn continues(repo: &Repo, parents: &Repo) -> bool {
+    let is_same = repo.source.value == parents.source.value && repo.path == parents.path;
+    is_same && parents.only.is_some()
 }
 
 fn meet(repo: &Repo, other: &Repo) -> Option<String> {

@@ -1,7 +1,8 @@
 //! Repositories in the workspace: fetched as the caller, who may read them; checked out in the sandbox as `dev`, who
 //! will own them. Both with the machine's git; see the ADR on git.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use atelier_lang::graph::User;
@@ -13,11 +14,14 @@ use super::session::Session;
 use super::store::{Scratch, failed};
 use crate::backend::{BackendError, BakeError, Checkout, Class};
 use crate::git::{Fetch, Git, GitError, Problem};
+use crate::node::TreeEntry;
 use crate::resolve::PinError;
+
+mod only;
 
 /// Puts a fetched `.git` in its place and makes every tracked path equal to the commit; what is right already is not
 /// touched. A repository that a parent left tells which paths it tracked, and nothing else: its settings run no program
-/// here, and marks in its index hide nothing.
+/// here, and marks in its index hide nothing. So does a list of what ancestors took of it.
 const CHECK_OUT: &str = r#"
 mkdir -p -- "$1"
 cd -P -- "$1"
@@ -25,14 +29,14 @@ if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to 
 old=$(mktemp -d)
 trap 'rm -rf -- "$old"' EXIT
 if [ -f .git/index ]; then cp .git/index "$old/index"; fi
+cp "$2.taken" "$old/files"
 rm -rf .git
 cp -R "$2" .git
 git read-tree HEAD
 git update-index -q --refresh >/dev/null || :
-if [ -f "$old/index" ] && GIT_INDEX_FILE="$old/index" git ls-files -z >"$old/files" 2>/dev/null; then
-    git ls-files -z | sort -z >"$old/new"
-    sort -z "$old/files" | comm -z -23 - "$old/new" | xargs -0r rm -rf --
-fi
+if [ -f "$old/index" ]; then GIT_INDEX_FILE="$old/index" git ls-files -z >>"$old/files" 2>/dev/null || :; fi
+git ls-files -z | sort -z >"$old/new"
+sort -z "$old/files" | comm -z -23 - "$old/new" | xargs -0r rm -rf --
 git reset --quiet --hard
 commit=$(git rev-parse HEAD)
 if [ "$commit" != "$3" ]; then echo "checked out $commit, not $3" >&2; exit 1; fi
@@ -66,8 +70,12 @@ pub(super) async fn fetch(
             credential: checkout.credential.as_ref(),
             limit,
         };
-        git.fetch_commit(&fetch, &into)
-            .await
+        let fetched = match &checkout.only {
+            Some(entries) => return part(git, &fetch, entries, checkout, scratch, &into).await,
+            None => git.fetch_commit(&fetch, &into).await,
+        };
+        fetched
+            .and_then(|()| only::write_taken(&into, &checkout.taken))
             .map_err(|error| broken(checkout, scratch, &error))?;
         let needs = git.needs(&into, &checkout.commit).await;
         let needs = needs.map_err(|error| broken(checkout, scratch, &error))?;
@@ -91,6 +99,18 @@ pub(super) async fn fetch(
     }))
     .await?;
     Ok(())
+}
+
+async fn part(
+    git: &Git,
+    fetch: &Fetch<'_>,
+    entries: &BTreeSet<TreeEntry>,
+    checkout: &Checkout,
+    scratch: &Scratch,
+    into: &Path,
+) -> Result<(), BakeError> {
+    let fetched = only::fetch(git, fetch, entries, into).await;
+    fetched.map_err(|error| broken(checkout, scratch, &error))
 }
 
 /// What a failed call of git means. What fails in our own folder is no fault of the repository.
@@ -136,9 +156,13 @@ pub(super) async fn check_out(
 ) -> Result<(), BakeError> {
     let from = format!("{}/{index}", session.repositories());
     let arguments = [checkout.path.clone(), from, checkout.commit.to_string()];
+    let commands = match checkout.only {
+        Some(_) => only::CHECK_OUT,
+        None => CHECK_OUT,
+    };
     script(
         session,
-        CHECK_OUT,
+        commands,
         &arguments,
         log,
         &format!("check out {}", checkout.path),

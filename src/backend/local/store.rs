@@ -11,6 +11,7 @@
 //! locks/<key>       a bake's lease, with the name of its log
 //! locks/doubt       there may be layers that no record names
 //! logs/, targets/   logs of bakes, and which was each target's last
+//! trees/            what patterns name at a commit; may be lost
 //! caches/<name>     folders kept between bakes
 //! direct/           which folder of the machine was taken as a workspace; see `direct.rs`
 //! trash/            what is being deleted
@@ -38,8 +39,8 @@ pub(super) use sweep::{REAP, empty, empty_trash};
 /// The store's version and how its layers are to be mounted.
 const FORMAT: &str = "atelier store 2, layers ovl-userxattr-1\n";
 
-const FOLDERS: [&str; 10] = [
-    "s", "l", "i", "w", "k", "locks", "logs", "targets", "caches", "trash",
+const FOLDERS: [&str; 11] = [
+    "s", "l", "i", "w", "k", "locks", "logs", "targets", "trees", "caches", "trash",
 ];
 
 /// The folder of a scratch folder that becomes a layer. It belongs to the caller, whoever owns the tree in it.

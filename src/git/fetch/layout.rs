@@ -11,7 +11,7 @@ use super::Fetch;
 use crate::node::ObjectFormat;
 
 /// Holds the commit while it is fetched, whatever else will name it.
-pub(super) const PIN: &str = "refs/atelier/pin";
+pub(in super::super) const PIN: &str = "refs/atelier/pin";
 pub(super) const REMOTE: &str = "refs/remotes/origin/";
 
 pub(super) fn branch(reference: &str) -> Option<&str> {
@@ -19,7 +19,7 @@ pub(super) fn branch(reference: &str) -> Option<&str> {
 }
 
 /// Makes an empty repository. No template and no default of the machine gets in.
-pub(super) fn create(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
+pub(in super::super) fn create(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
     fs::create_dir_all(git_dir)?;
     if fs::read_dir(git_dir)?.next().is_some() {
         return Err(io::Error::new(
@@ -32,6 +32,11 @@ pub(super) fn create(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
     }
     // A branch that will not be there: a fetch may not write the branch that is checked out.
     fs::write(git_dir.join("HEAD"), "ref: refs/atelier/none\n")?;
+    forget_origin(git_dir, format)
+}
+
+/// A fetch that leaves things out notes where they can be had; git would then ask there for whatever is missing.
+pub(in super::super) fn forget_origin(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
     fs::write(git_dir.join("config"), format_lines(format))
 }
 
@@ -53,7 +58,7 @@ pub(super) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()> {
 }
 
 /// Another user checks it out, whatever umask this one has.
-fn open_to_all(path: &Path) -> io::Result<()> {
+pub(in super::super) fn open_to_all(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_dir() {
         fs::set_permissions(path, Permissions::from_mode(0o755))?;

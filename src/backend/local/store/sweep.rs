@@ -97,7 +97,7 @@ impl Store {
     /// What is remembered of the machine and of targets is written to drafts first.
     fn abandoned_drafts(&self) -> io::Result<Vec<PathBuf>> {
         let mut drafts = Vec::new();
-        for folder in ["", "targets"] {
+        for folder in ["", "targets", "trees"] {
             drafts.extend(self.unfinished(folder, |ending| ending == Some(draft::ENDING))?);
         }
         drafts.retain(|draft| is_free(draft));

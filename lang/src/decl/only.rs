@@ -1,0 +1,143 @@
+//! `only`, `stub` and `layer`: which files of a repository a node takes, and the dependency layer that stands for a
+//! prebuild of its own.
+
+use super::{Base, Fields, Prebuild, Reader};
+use crate::check;
+use crate::code;
+use crate::diag::Diagnostic;
+use crate::glob;
+use crate::graph::{Folder, Only, Repo};
+use crate::span::Spanned;
+use crate::table::Place;
+use crate::tree::Node;
+use crate::value;
+
+/// For names that are put together.
+const LONGEST: usize = 63;
+
+/// What a layer is called unless it has a name.
+const LAYER: &str = "deps";
+
+impl Reader<'_> {
+    /// The patterns of the `only` and `stub` in a block.
+    pub(super) fn only(&mut self, block: &[&Node]) -> Option<Only> {
+        let mut only = Only::default();
+        let mut stub = None;
+        let mut is_there = false;
+        for node in block {
+            let list = match node.name.as_str() {
+                "only" => {
+                    is_there = true;
+                    &mut only.files
+                }
+                "stub" => {
+                    stub = stub.or(Some(node));
+                    &mut only.stubs
+                }
+                _ => continue,
+            };
+            for pattern in Fields(node).arguments(0) {
+                if self.take(&pattern, glob::pattern).is_some() {
+                    list.push(pattern);
+                }
+            }
+        }
+        if let (Some(stub), false) = (stub, is_there) {
+            let message = "`stub` without `only`";
+            let label = "the files are all there";
+            self.found.push(
+                Diagnostic::error(code::ONLY, stub.head(), message, label)
+                    .help("say which files the node takes, with only GLOB…"),
+            );
+        }
+        is_there.then_some(only)
+    }
+
+    /// Reads a `layer` as the prebuild that it stands for; [`unfold`] adds what it shares with its target. `None` for the
+    /// repository if that is faulty.
+    pub(super) fn layer(&mut self, target: &mut Prebuild, repo: Option<&Repo>, node: &Node) {
+        let stated = Fields(node).argument(0);
+        let stated = stated.filter(|name| self.take(name, value::name).is_some());
+        let name = stated.unwrap_or_else(|| Spanned::new(LAYER.to_owned(), node.name.span));
+        let mut layer = Prebuild::new(name, node.span);
+        let folder = match repo.and_then(|repo| repo.path.clone()) {
+            Some(path) => Folder::Workspace(path),
+            None => Folder::Repo(0),
+        };
+        let mut block = Vec::new();
+        for child in node.children.iter().flatten() {
+            if check::statement(child, Place::Layer, self.text, self.found).is_none() {
+                continue;
+            }
+            match child.name.as_str() {
+                "run" => layer.steps.extend(self.step(child, Some(&folder))),
+                "cache" | "secret" => self.fill(&mut layer, child),
+                _ => block.push(child),
+            }
+        }
+        self.short_enough(target, &layer.name);
+        let only = self.only(&block);
+        if block.is_empty() {
+            let message = "`layer` without `only`";
+            self.found.push(
+                Diagnostic::error(code::ONLY, node.head(), message, "a layer of what?")
+                    .help("such as: layer { only package.json bun.lock; run \"bun install\"; }"),
+            );
+        }
+        // A faulty layer is still one.
+        let only = Some(only.unwrap_or_default());
+        layer
+            .repos
+            .extend(repo.cloned().map(|repo| Repo { only, ..repo }));
+        target.layers.push(layer);
+    }
+}
+
+impl Reader<'_> {
+    /// The prebuild that a layer stands for has a name that nobody wrote.
+    fn short_enough(&mut self, target: &Prebuild, layer: &Spanned<String>) {
+        let name = unfolded_name(target, layer);
+        if name.len() <= LONGEST {
+            return;
+        }
+        let message = format!("`{name}` is longer than {LONGEST} characters");
+        let label = "with the prebuild's name before it";
+        self.found.push(
+            Diagnostic::error(code::BAD_NAME, layer.span, message, label)
+                .help("give the layer, or the prebuild, a shorter name"),
+        );
+    }
+}
+
+fn unfolded_name(target: &Prebuild, layer: &str) -> String {
+    format!("{}-{layer}", target.name.value)
+}
+
+/// Takes the layers out of a prebuild, as prebuilds in a chain that it then starts from.
+pub(super) fn unfold(target: &mut Prebuild) -> Vec<Prebuild> {
+    let layers = std::mem::take(&mut target.layers);
+    // Without a `from` that is the target's fault, told once.
+    let Some(mut base) = target.base.clone() else {
+        return Vec::new();
+    };
+    let mut unfolded = Vec::new();
+    for layer in layers {
+        let name = Spanned::new(unfolded_name(target, &layer.name), layer.name.span);
+        let at = layer.name.span;
+        let parent = Base::Parent {
+            name: name.clone(),
+            at,
+        };
+        unfolded.push(Prebuild {
+            name,
+            base: Some(std::mem::replace(&mut base, parent)),
+            env: target.env.clone(),
+            path: target.path.clone(),
+            resources: target.resources.clone(),
+            is_layer: true,
+            ..layer
+        });
+    }
+    target.base = Some(base);
+    unfolded
+}
