@@ -44,6 +44,7 @@ mod mounts;
 mod nonce;
 mod place;
 mod protocol;
+mod refusal;
 mod seccomp;
 mod session;
 mod store;

@@ -23,17 +23,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::nonce;
 use super::way::{DEV, Isolation, Sandbox, Way};
-use crate::backend::{BackendError, Class, Presence, Snapshot};
-use crate::key;
+use crate::backend::{BackendError, Class, Snapshot};
 use crate::node::ContentKey;
 
 mod kept;
+mod record;
+mod scratch;
 mod sweep;
 pub(super) use kept::{KeptRecord, is_held};
+pub(super) use record::{Below, Layer, Record};
+pub(super) use scratch::Scratch;
 pub(super) use sweep::{REAP, empty, empty_trash};
 
 /// The store's version and how its layers are to be mounted.
@@ -61,55 +62,6 @@ pub(super) struct Store {
     root: PathBuf,
     way: Way,
     accept_direct: bool,
-}
-
-/// A published snapshot as it stands on disk.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Record {
-    pub snapshot: Snapshot,
-    /// All layers of the workspace, lowest first.
-    pub layers: Vec<Layer>,
-    pub sandbox: Sandbox,
-}
-
-/// A layer and what is in it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Layer {
-    /// Its folder, relative to the store.
-    pub name: String,
-    /// The digest of its manifest, in hexadecimal digits.
-    pub manifest: String,
-}
-
-/// What a workspace stands on.
-#[derive(Debug, Default)]
-pub(super) struct Below {
-    /// Lowest first.
-    pub layers: Vec<Layer>,
-    /// Whether it was baked without a sandbox, and so whatever stands on it.
-    pub direct: bool,
-}
-
-impl From<Record> for Below {
-    fn from(record: Record) -> Self {
-        Self {
-            layers: record.layers,
-            direct: record.sandbox == Sandbox::Direct,
-        }
-    }
-}
-
-/// A folder of one bake or sandbox; dropped, it is deleted.
-#[derive(Debug)]
-pub(super) struct Scratch {
-    store: Store,
-    name: String,
-    /// Held as long as the folder is in use, and opened before anything was written: see [`Self::flush`].
-    lock: File,
-    /// It stays when this value is dropped.
-    stays: bool,
 }
 
 impl Store {
@@ -195,82 +147,6 @@ impl Store {
         written().inspect_err(|_| drop(fs::remove_file(&temporary)))
     }
 
-    pub(super) fn probe(&self, key: ContentKey) -> Presence {
-        match self.record(key) {
-            Ok(Some(record)) => Presence::Present(Box::new(record.snapshot)),
-            Ok(None) => Presence::Absent,
-            Err(cause) => Presence::Lost(cause),
-        }
-    }
-
-    /// The record of a key, if it may be used here; the error says why it may not.
-    pub(super) fn record(&self, key: ContentKey) -> Result<Option<Record>, String> {
-        match self.load(key)? {
-            Some(record) if !record.sandbox.serves(self.way, self.accept_direct) => {
-                Err(record.sandbox.refusal())
-            }
-            record => Ok(record),
-        }
-    }
-
-    /// The record of a key with all its layers; the error says what is damaged.
-    pub(super) fn load(&self, key: ContentKey) -> Result<Option<Record>, String> {
-        let Some(record) = self.read(key)? else {
-            return Ok(None);
-        };
-        match self.missing(&record.layers) {
-            Some(layer) => Err(format!("its layer {} is gone", layer.name)),
-            None => Ok(Some(record)),
-        }
-    }
-
-    /// The record of a key, whether its layers are there or not.
-    fn read(&self, key: ContentKey) -> Result<Option<Record>, String> {
-        let path = self.root.join(record_name(key));
-        if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
-            return Err("its record is no file".to_owned());
-        }
-        let text = match fs::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("its record cannot be read: {error}")),
-        };
-        let record: Record = serde_json::from_slice(&text)
-            .map_err(|error| format!("its record is damaged: {error}"))?;
-        let same =
-            record.snapshot.key == key && key::key_of_preimage(&record.snapshot.preimage) == key;
-        match same {
-            true => Ok(Some(record)),
-            false => Err("its record is another key's".to_owned()),
-        }
-    }
-
-    /// All whole records, oldest first.
-    pub(super) fn records(&self) -> io::Result<Vec<Record>> {
-        let records = self
-            .keys()?
-            .into_iter()
-            .filter_map(|key| self.record(key).ok()?);
-        let mut records: Vec<Record> = records.collect();
-        records.sort_by(|a, b| {
-            (&a.snapshot.created, a.snapshot.key).cmp(&(&b.snapshot.created, b.snapshot.key))
-        });
-        Ok(records)
-    }
-
-    /// The keys that have a record, whole or not.
-    pub(super) fn keys(&self) -> io::Result<Vec<ContentKey>> {
-        let mut keys = Vec::new();
-        for entry in fs::read_dir(self.root.join("s"))? {
-            let name = entry?.file_name();
-            let key: Option<ContentKey> = name
-                .to_str()
-                .and_then(|name| name.strip_suffix(".json")?.parse().ok());
-            keys.extend(key);
-        }
-        Ok(keys)
-    }
-
     /// Publishes the layer that lies in a scratch folder, over `below`: first the data, then, in one rename, the record.
     pub(super) fn publish(
         &self,
@@ -354,80 +230,6 @@ impl Store {
     pub(super) fn is_full(&self) -> bool {
         rustix::fs::statvfs(&self.root)
             .is_ok_and(|disk| disk.f_bavail * disk.f_frsize < ROOM || disk.f_favail < INODES)
-    }
-
-    /// A fresh folder for a bake or a sandbox that will read `layers`.
-    pub(super) fn scratch(&self, layers: &[Layer]) -> Result<Scratch, BackendError> {
-        // A sweep holds this lock alone while it looks for what is used.
-        let publishing = self
-            .publishing()
-            .and_then(|lock| lock.lock_shared().map(|()| lock));
-        let _publishing = publishing.map_err(|error| failed("lock the store", &error))?;
-        let scratch = self.make_scratch(layers);
-        let scratch = scratch.map_err(|error| failed("make a folder in the store", &error))?;
-        // From here on no sweep takes a layer that is named; one may have done so before.
-        match self.missing(layers) {
-            Some(layer) => Err(BackendError::new(
-                Class::Lost,
-                format!("{} is gone", layer.name),
-            )),
-            None => Ok(scratch),
-        }
-    }
-
-    fn missing<'a>(&self, layers: &'a [Layer]) -> Option<&'a Layer> {
-        let is_there = |layer: &&Layer| self.root.join(&layer.name).join(TREE).is_dir();
-        layers.iter().find(|layer| !is_there(layer))
-    }
-
-    fn make_scratch(&self, layers: &[Layer]) -> io::Result<Scratch> {
-        let name = format!("w/{}", nonce::name());
-        // Under another name until the lock is held, so that no sweep takes it.
-        let making = self.root.join(format!("{name}.new"));
-        fs::create_dir_all(making.join(LAYER))?;
-        let lock = File::create_new(making.join("lock"))?;
-        lock.lock()?;
-        let names: Vec<&str> = layers.iter().map(|layer| layer.name.as_str()).collect();
-        fs::write(making.join("layers"), names.join("\n"))?;
-        fs::rename(&making, self.root.join(&name))?;
-        Ok(Scratch {
-            store: self.clone(),
-            name,
-            lock,
-            stays: false,
-        })
-    }
-}
-
-impl Scratch {
-    /// Brings everything that was written to the disk, and fails if any of it did not get there.
-    ///
-    /// `syncfs` on the store's own file system, since through a volatile overlay every flush is a no-op, and `sync` hides
-    /// failures. On a descriptor as old as the folder, since a failure that somebody else's flush was told of is told
-    /// again only to those that were open by then.
-    pub(super) async fn flush(&self) -> io::Result<()> {
-        let lock = self.lock.try_clone()?;
-        let flushed = tokio::task::spawn_blocking(move || rustix::fs::syncfs(&lock));
-        Ok(flushed.await??)
-    }
-
-    /// Relative to the store.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.store.root.join(&self.name).join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if self.stays {
-            return;
-        }
-        // Whatever fails here, the next sweep takes: the lock is gone with this value.
-        self.store.discard(&self.path("")).ok();
     }
 }
 

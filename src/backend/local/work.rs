@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use super::image::{self, LayerToUnpack, LayoutPlace};
 use super::launcher;
 use super::protocol::{self, Refusal};
-use super::session;
+use super::refusal;
 use super::store::{MANIFEST, TREE};
 use super::tree::{self, Manifest, Material, Needles, find_recent, merge};
 use super::userns;
@@ -82,7 +82,7 @@ pub(super) async fn have_done<T: DeserializeOwned>(way: Way, job: Job) -> Result
     let output = child.wait_with_output().await.map_err(broken)?;
     let said: Result<Result<T, Refusal>, _> = serde_json::from_slice(&output.stdout);
     match said {
-        Ok(done) => done.map_err(|refusal| session::describe(&refusal)),
+        Ok(done) => done.map_err(|refused| refusal::describe(&refused)),
         Err(_) => Err(BackendError::new(
             Class::Transient,
             format!("work on the store was ended ({})", output.status),
