@@ -8,6 +8,7 @@ use clap::Parser;
 
 mod args;
 mod build;
+mod check;
 mod config;
 mod doctor;
 mod exec;
@@ -17,6 +18,7 @@ mod history;
 mod interrupt;
 mod key;
 mod log;
+mod pinning;
 mod progress;
 mod project;
 mod report;
@@ -24,6 +26,7 @@ mod sandboxes;
 mod snapshots;
 mod ui;
 mod up;
+mod update;
 
 use args::{Arguments, Command};
 use failure::Failure;
@@ -36,6 +39,7 @@ mod exit {
     pub(super) const STEP_FAILED: u8 = 1;
     pub(super) const USAGE: u8 = 2;
     pub(super) const FILE: u8 = 3;
+    pub(super) const LOCK: u8 = 4;
     pub(super) const UNRESOLVED: u8 = 5;
     pub(super) const BACKEND: u8 = 6;
     pub(super) const MISSES: u8 = 10;
@@ -96,6 +100,8 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Build(args) => Box::pin(build::build(args)).await,
         Command::Plan(args) => Box::pin(build::plan(args)).await,
+        Command::Check(args) => Box::pin(check::check(args)).await,
+        Command::Update(args) => Box::pin(update::update(args)).await,
         Command::Up(args) => Box::pin(up::up(args)).await,
         Command::Ps(args) => sandboxes::ps(&args).await,
         Command::Exec(args) => Box::pin(exec::exec(args)).await,

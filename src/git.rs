@@ -214,7 +214,9 @@ impl Problem {
             Self::Empty => "commit something and push it",
             Self::NoSuchReference(_) => "check its spelling, or push it",
             Self::NoDefaultBranch => "say which branch with `branch=`",
-            Self::CommitGone(_) => "run again to take the ref's new commit, or name another commit",
+            Self::CommitGone(_) => {
+                "run again to take the ref's new commit, after `atelier update` if it is locked; or name another commit"
+            }
             Self::NotACommit(_) => "name the id of a commit",
             Self::RefusesCommit => "name a branch or tag that contains the commit",
             Self::Shallow => "run `git fetch --unshallow` in it, or ask for `depth=1`",

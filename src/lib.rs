@@ -13,6 +13,7 @@ mod draft;
 pub mod event;
 pub mod git;
 pub mod key;
+pub mod lock;
 pub mod node;
 pub mod oci;
 pub mod pin;

@@ -4,12 +4,15 @@
 //! Knows nothing of keys, stores or backends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
 
 use atelier_lang::graph::{Base, Content, Graph, ImageRef, NodeId, Reference, Repo, RepoSource};
 use atelier_lang::source::VirtualPath;
 use atelier_lang::span::{Span, Spanned};
 use futures_util::future::join_all;
+
+pub(crate) use git::{is_floating, pin_at};
 
 pub use crate::git::RepoLocation;
 use crate::node::{ImageDigest, ObjectId, TreeEntry};
@@ -173,6 +176,19 @@ impl OnlyInput {
     }
 }
 
+/// As the file names it, for people.
+impl fmt::Display for RepoInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (RepoSource::Url(name) | RepoSource::Disk(name)) = &self.source;
+        match &self.reference {
+            None => f.write_str(name),
+            Some(Reference::Branch(branch)) => write!(f, "{name} (branch {branch})"),
+            Some(Reference::Tag(tag)) => write!(f, "{name} (tag {tag})"),
+            Some(Reference::Commit(commit)) => write!(f, "{name} (commit {commit})"),
+        }
+    }
+}
+
 /// Pins everything that the nodes `needed` take in, all at once. If anything fails, all that failed is reported, each
 /// input once, where the file names it first.
 pub async fn resolve_all(
@@ -224,15 +240,15 @@ pub async fn resolve_all(
 
 /// Each input with the place that names it first.
 #[derive(Default)]
-struct Wanted {
-    images: BTreeMap<(ImageRef, String), Span>,
-    repos: BTreeMap<RepoInput, Span>,
-    trees: BTreeMap<OnlyInput, Span>,
-    files: BTreeMap<VirtualPath, Span>,
+pub(crate) struct Wanted {
+    pub(crate) images: BTreeMap<(ImageRef, String), Span>,
+    pub(crate) repos: BTreeMap<RepoInput, Span>,
+    pub(crate) trees: BTreeMap<OnlyInput, Span>,
+    pub(crate) files: BTreeMap<VirtualPath, Span>,
 }
 
 impl Wanted {
-    fn of(graph: &Graph, needed: &[NodeId]) -> Self {
+    pub(crate) fn of(graph: &Graph, needed: &[NodeId]) -> Self {
         let mut wanted = Self::default();
         for node in needed.iter().map(|&id| graph.node(id)) {
             if let Base::Image(image) = &node.base {

@@ -11,6 +11,9 @@ const COMMAND_LINE: [u16; 13] = [
     501, 700, 701, 702, 703, 704, 705, 706, 707, 708, 709, 710, 801,
 ];
 
+/// That of a lock.
+const LOCK: [u16; 1] = [502];
+
 /// Those that only a configuration has.
 const CONFIGURATION: [u16; 2] = [802, 803];
 
@@ -22,7 +25,7 @@ fn the_page_of_errors_has_every_code_and_no_other() {
         .filter_map(|line| line.strip_prefix("| A")?.get(..4)?.parse().ok());
     let documented: BTreeSet<u16> = rows.collect();
     let codes = code::ALL.iter().map(|(code, _)| code.0);
-    let codes = codes.chain(COMMAND_LINE).chain(CONFIGURATION);
+    let codes = codes.chain(COMMAND_LINE).chain(LOCK).chain(CONFIGURATION);
     assert_eq!(documented, codes.collect::<BTreeSet<u16>>());
 }
 
@@ -38,6 +41,7 @@ fn used(file: &str) -> BTreeSet<u16> {
 #[test]
 fn the_program_uses_no_code_that_these_lists_lack() {
     assert_eq!(used("src/cli/failure.rs"), COMMAND_LINE.into());
+    assert_eq!(used("src/lock.rs"), LOCK.into());
     assert_eq!(used("src/config/code.rs"), CONFIGURATION.into());
 }
 

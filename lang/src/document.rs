@@ -12,6 +12,7 @@ use crate::secret;
 use crate::source::{ReadError, Sources};
 use crate::span::Spanned;
 use crate::tree::{Node, Value};
+use crate::value;
 
 /// The largest file that is read, in bytes.
 pub const LIMIT: u64 = limits::FILE;
@@ -49,6 +50,11 @@ pub fn parse(name: &str, read: Result<Vec<u8>, ReadError>, sources: &mut Sources
 /// Reads a value as what `from` can name.
 pub fn image(text: &Spanned<String>) -> Result<ImageRef, Diagnostic> {
     image::parse(text).map_err(|problem| problem.at(text.span))
+}
+
+/// Whether a text is a platform, such as `linux/amd64`.
+pub fn is_platform(text: &str) -> bool {
+    value::platform(text).is_ok()
 }
 
 fn check_node(node: &Node, text: &str, found: &mut Vec<Diagnostic>) {

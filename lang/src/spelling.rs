@@ -4,7 +4,7 @@
 const MESSAGE: usize = 80;
 
 /// A quoted string that means `text`.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len() + 2);
     spelled.push('"');
     for character in text.chars() {

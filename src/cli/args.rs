@@ -24,6 +24,12 @@ pub(super) enum Command {
     /// Say what `build` would reuse and bake, and why
     #[command(after_help = "Example: atelier plan --json --exit-code")]
     Plan(PlanArgs),
+    /// Say whether everything is cached, and if not, why: exit 0 or 10
+    #[command(after_help = "Example: atelier check --locked --format github")]
+    Check(CheckArgs),
+    /// Pin inputs anew in the lock, and print what has moved
+    #[command(after_help = "Example: atelier update github.com/acme/web")]
+    Update(UpdateArgs),
     /// Boot a sandbox from a snapshot, baking what is missing, and run a command or a shell in it
     #[command(after_help = "Example: atelier up examples/node/prebuild.kdl -- node --version")]
     Up(UpArgs),
@@ -85,6 +91,19 @@ pub(super) struct SecretArgs {
     pub secrets: Vec<String>,
 }
 
+/// Of every command that resolves.
+#[derive(Debug, Args)]
+pub(super) struct ResolveArgs {
+    #[command(flatten)]
+    pub secrets: SecretArgs,
+    /// Take inputs from the lock alone: one that is not in it is an error, and no server is asked
+    #[arg(long, conflicts_with = "fresh")]
+    pub locked: bool,
+    /// Resolve every input anew, whatever the lock says
+    #[arg(long)]
+    pub fresh: bool,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct EnvArgs {
     /// A variable for steps and sandboxes; it is not in the key
@@ -106,6 +125,9 @@ pub(super) struct BuildArgs {
     /// Bake this target again, although it is there
     #[arg(long, value_name = "TARGET")]
     pub force: Vec<String>,
+    /// Bake nothing: exit with 10, and name what is missing, if anything is
+    #[arg(long, conflicts_with = "force")]
+    pub cached_only: bool,
     /// Fail if a step writes outside of the workspace, where nothing is kept
     #[arg(long)]
     pub strict_outside: bool,
@@ -113,7 +135,7 @@ pub(super) struct BuildArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub secrets: SecretArgs,
+    pub resolve: ResolveArgs,
     #[command(flatten)]
     pub env: EnvArgs,
     #[command(flatten)]
@@ -134,6 +156,60 @@ pub(super) struct PlanArgs {
     /// Exit with 10 if anything would be baked
     #[arg(long)]
     pub exit_code: bool,
+    #[command(flatten)]
+    pub resolve: ResolveArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// [FILE] [TARGET…], as for `build`
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// How to say it
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        conflicts_with = "json"
+    )]
+    pub format: CheckFormat,
+    /// Print the plan as JSON, as `plan --json` does
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub resolve: ResolveArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum CheckFormat {
+    /// For people
+    Text,
+    /// The same with annotations, and a summary in $`GITHUB_STEP_SUMMARY`
+    Github,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UpdateArgs {
+    /// [FILE] [NAME…]: what ends in .kdl or begins with `/`, `./` or `../` is the file, all else are targets, images and
+    /// URLs, which alone are moved
+    #[arg(value_name = "FILE|NAME")]
+    pub words: Vec<String>,
+    /// Move images alone
+    #[arg(long)]
+    pub images: bool,
+    /// Move repositories alone
+    #[arg(long)]
+    pub repos: bool,
+    /// Write nothing, and exit with 4 if something would move
+    #[arg(long)]
+    pub check: bool,
+    /// Print what has moved as JSON
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub secrets: SecretArgs,
     #[command(flatten)]
@@ -164,7 +240,7 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "KIND", default_value = "host")]
     pub network: NetworkKind,
     #[command(flatten)]
-    pub secrets: SecretArgs,
+    pub resolve: ResolveArgs,
     #[command(flatten)]
     pub env: EnvArgs,
     #[command(flatten)]

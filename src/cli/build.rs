@@ -12,6 +12,7 @@ use super::args::{BuildArgs, PlanArgs};
 use super::failure::{self, Failure};
 use super::history::History;
 use super::interrupt::Interrupts;
+use super::pinning::Pinning;
 use super::project::{self, Project, Words};
 use super::report::{self, Node, Plan};
 use super::{exit, progress, ui};
@@ -48,13 +49,13 @@ pub(super) async fn prepare<'g>(
     project: &'g Project,
     needed: &[NodeId],
     force: &[String],
-    secrets: &Secrets,
+    pinning: &Pinning,
     interrupts: &mut Interrupts,
 ) -> Result<Planned<'g>, Failure> {
     let cancel = Cancel::new();
     let work = async {
         tokio::select! {
-            planned = resolve_and_plan(project, needed, force, secrets) => planned,
+            planned = resolve_and_plan(project, needed, force, pinning) => planned,
             () = cancel.cancelled() => Err(Failure::interrupted()),
         }
     };
@@ -65,7 +66,7 @@ async fn resolve_and_plan<'g>(
     project: &'g Project,
     needed: &[NodeId],
     force: &[String],
-    secrets: &Secrets,
+    pinning: &Pinning,
 ) -> Result<Planned<'g>, Failure> {
     if let Some(unknown) = force.iter().find(|name| project.graph.find(name).is_none()) {
         return Err(Failure::usage(
@@ -74,7 +75,7 @@ async fn resolve_and_plan<'g>(
         ));
     }
     let backend = Local::open(&project.store, project.isolation)?;
-    let pinned = project.resolve(needed, secrets).await?;
+    let pinned = project.resolve(needed, pinning).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
         let errors = faults
             .into_iter()
@@ -112,15 +113,58 @@ fn candidate(node: &PinnedNode<'_>, force: &[String], history: &History) -> Cand
 
 impl Planned<'_> {
     /// The plan as data.
-    fn report(&self) -> Vec<Node> {
+    pub(super) fn report(&self) -> Vec<Node> {
         let rows = self.nodes.iter().zip(&self.actions);
         rows.map(|(node, action)| {
             let parent = node
                 .parent
                 .map(|parent| self.nodes[parent].node.name.value.as_str());
-            Node::planned(&node.node.name.value, node.key, parent, action)
+            let name = &node.node.name.value;
+            let estimate = match action {
+                Action::Reuse(_) => None,
+                Action::Bake(_) => self.history.recall(name).seconds,
+            };
+            Node::planned(name, node.key, parent, action, estimate)
         })
         .collect()
+    }
+
+    /// Whether anything is to be baked.
+    pub(super) fn has_misses(&self) -> bool {
+        let is_bake = |action: &Action| matches!(action, Action::Bake(_));
+        self.actions.iter().any(is_bake)
+    }
+
+    /// What a build comes to that may bake nothing.
+    fn leave(&self) -> Vec<Ended> {
+        let ended = |action: &Action| match action {
+            Action::Reuse(snapshot) => Ended::Reused(snapshot.clone()),
+            Action::Bake(_) => Ended::Skipped,
+        };
+        self.actions.iter().map(ended).collect()
+    }
+
+    fn print_results(&self, ends: &[Ended]) {
+        let nodes = self.report().into_iter().zip(ends);
+        let nodes = nodes.map(|(node, ended)| node.ended(ended)).collect();
+        ui::print_json(&Plan::new(self.backend.name(), nodes));
+    }
+
+    /// Names what is not cached; returns the exit code.
+    fn refuse(&self, json: bool) -> u8 {
+        if json {
+            self.print_results(&self.leave());
+        }
+        for (node, action) in self.nodes.iter().zip(&self.actions) {
+            if let Action::Bake(_) = action {
+                let reason = report::reason_line(action);
+                ui::say(format_args!(
+                    "{} is not cached: {reason}",
+                    node.node.name.value
+                ));
+            }
+        }
+        exit::MISSES
     }
 
     /// Bakes what the plan says, until it is done or the user interrupts.
@@ -149,10 +193,7 @@ impl Planned<'_> {
                 },
             })
             .collect();
-        if work
-            .iter()
-            .any(|work| matches!(work.action, Action::Bake(_)))
-        {
+        if self.has_misses() {
             // Housekeeping: what it leaves costs room, and no build.
             if let Err(error) = self.backend.sweep().await {
                 ui::notice(&error.message);
@@ -181,8 +222,9 @@ impl Planned<'_> {
             let name = &node.node.name.value;
             let mut memory = self.history.recall(name);
             let old = memory.clone();
-            if matches!(ended, Ended::Reused(_) | Ended::Baked(_)) {
+            if let Ended::Reused(snapshot) | Ended::Baked(snapshot) = ended {
                 memory.preimage.clone_from(&node.preimage);
+                memory.seconds = Some(snapshot.durations.total());
             }
             memory.log = logs.get(name).cloned().or(memory.log);
             if memory != old {
@@ -243,27 +285,28 @@ impl Realised {
 pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
-    let secrets = project::secrets(&args.secrets)?;
+    let pinning = Pinning::read(&args.resolve)?;
     let variables = project::variables(&args.env)?;
     let strict = ("--strict-outside", args.strict_outside);
     project::allow(&args.store, &[strict])?;
     let project = Project::load(words.file, &args.store)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(&project, &needed, &args.force, &secrets, &mut interrupts).await?;
+    let planned = prepare(&project, &needed, &args.force, &pinning, &mut interrupts).await?;
+    if args.cached_only && planned.has_misses() {
+        return Ok(planned.refuse(args.json));
+    }
     let options = Options {
         jobs: jobs(args.jobs, project.isolation),
         keep_going: args.keep_going,
     };
     let given = Given {
-        secrets: &secrets,
+        secrets: &pinning.secrets,
         variables: &variables,
         strict_outside: args.strict_outside,
     };
     let realised = planned.realise(&given, options, &mut interrupts).await?;
     if args.json {
-        let nodes = planned.report().into_iter().zip(&realised.ends);
-        let nodes = nodes.map(|(node, ended)| node.ended(ended)).collect();
-        ui::print_json(&Plan::new(planned.backend.name(), nodes));
+        planned.print_results(&realised.ends);
     }
     Ok(realised.conclude(&project.sources, &planned.nodes))
 }
@@ -271,20 +314,16 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
 pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
-    let secrets = project::secrets(&args.secrets)?;
+    let pinning = Pinning::read(&args.resolve)?;
     let project = Project::load(words.file, &args.store)?;
     let needed = project.select(&words.targets)?;
-    let planned = prepare(&project, &needed, &args.force, &secrets, &mut interrupts).await?;
+    let planned = prepare(&project, &needed, &args.force, &pinning, &mut interrupts).await?;
     if args.json {
         ui::print_json(&Plan::new(planned.backend.name(), planned.report()));
     } else {
         ui::print(&table(&planned));
     }
-    let misses = planned
-        .actions
-        .iter()
-        .any(|action| matches!(action, Action::Bake(_)));
-    Ok(if args.exit_code && misses {
+    Ok(if args.exit_code && planned.has_misses() {
         exit::MISSES
     } else {
         0
@@ -319,7 +358,7 @@ fn jobs(given: Option<u16>, isolation: Isolation) -> usize {
 }
 
 /// Lets `work` go on to its end; the first Ctrl-C or SIGTERM cancels what runs, and then it ends soon.
-async fn interruptible<T>(
+pub(super) async fn interruptible<T>(
     cancel: &Cancel,
     interrupts: &mut Interrupts,
     work: impl Future<Output = T>,

@@ -8,6 +8,7 @@ use atelier_lang::span::Span;
 use super::exit;
 use crate::backend::{BackendError, BakeError, Class, StepEnding};
 use crate::config::Faults;
+use crate::lock::{self, NotLocked, Unusable};
 use crate::resolve::PinError;
 
 /// Shown by `ui::show_failure`.
@@ -62,6 +63,35 @@ impl Failure {
         })
     }
 
+    /// What is wrong with a lock as a whole.
+    pub(super) fn lock(text: impl Into<String>, help: impl Into<String>) -> Self {
+        let help = Some(help.into());
+        Self::Message(Message {
+            code: lock::UNUSABLE,
+            text: text.into(),
+            help,
+            exit: exit::LOCK,
+        })
+    }
+
+    /// Inputs that `--locked` wants in the lock, each where the file names it. `label` says what the lock has.
+    pub(super) fn not_locked(
+        sources: Sources,
+        missing: Vec<NotLocked>,
+        label: impl Fn(&NotLocked) -> String,
+    ) -> Self {
+        let diagnostic = |missing: NotLocked| {
+            let message = format!("{} is not locked", missing.input);
+            Diagnostic::error(lock::UNUSABLE, missing.span, message, label(&missing))
+                .help("run `atelier update`, and commit the lock")
+        };
+        Self::File {
+            sources,
+            diagnostics: missing.into_iter().map(diagnostic).collect(),
+            exit: exit::LOCK,
+        }
+    }
+
     /// Inputs that could not be resolved, each where the file names it.
     pub(super) fn unresolved(sources: Sources, errors: Vec<(Span, PinError)>) -> Self {
         let diagnostics = errors
@@ -96,6 +126,16 @@ impl From<Faults> for Failure {
             sources: faults.sources,
             diagnostics: faults.diagnostics,
             exit: exit::USAGE,
+        }
+    }
+}
+
+impl From<Unusable> for Failure {
+    fn from(lock: Unusable) -> Self {
+        Self::File {
+            sources: lock.sources,
+            diagnostics: lock.diagnostics,
+            exit: exit::LOCK,
         }
     }
 }

@@ -24,6 +24,9 @@ pub(super) struct Memory {
     pub preimage: Vec<u8>,
     /// The log of the last bake, whatever became of it.
     pub log: Option<PathBuf>,
+    /// How long the bake of that snapshot took.
+    #[serde(default)]
+    pub seconds: Option<f64>,
 }
 
 impl History {

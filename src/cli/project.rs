@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use atelier_lang::code;
-use atelier_lang::diag::{self, Diagnostic, Severity};
-use atelier_lang::graph::{Base, Graph, NodeId};
+use atelier_lang::diag::{Diagnostic, Severity};
+use atelier_lang::graph::{Graph, NodeId};
 use atelier_lang::source::{Sources, VirtualPath};
 use atelier_lang::{Inputs, evaluate};
 use secrecy::SecretString;
@@ -18,7 +17,6 @@ use crate::config::{Config, Origin};
 use crate::git::Git;
 use crate::pin::{self, Secrets};
 use crate::resolve::live::Live;
-use crate::resolve::{OnlyInput, Pinned, resolve_all};
 use crate::world::Disk;
 
 const FILE: &str = "prebuild.kdl";
@@ -28,9 +26,11 @@ pub(super) struct Project {
     /// Absolute.
     pub file: PathBuf,
     /// What the project may read lies below it.
-    root: PathBuf,
+    pub root: PathBuf,
     pub sources: Sources,
     pub graph: Graph,
+    /// What was found in the file and is no error; people have seen it.
+    pub warnings: Vec<Diagnostic>,
     pub config: Config,
     /// Where its snapshots are.
     pub store: PathBuf,
@@ -71,22 +71,7 @@ impl Project {
     /// Reads the configuration and evaluates `file`, or the prebuild.kdl of this folder or the nearest one above, up to
     /// the git root.
     pub(super) fn load(file: Option<PathBuf>, args: &StoreArgs) -> Result<Self, Failure> {
-        let file = match file {
-            Some(file) => std::path::absolute(&file).unwrap_or(file),
-            None => nearest()?,
-        };
-        let file = match file.canonicalize() {
-            Ok(file) if file.is_dir() => file.join(FILE),
-            Ok(file) => file,
-            Err(error) => {
-                let text = format!("cannot read {}: {error}", file.display());
-                return Err(Failure::usage(
-                    text,
-                    "name a file, or run this where a prebuild.kdl is",
-                ));
-            }
-        };
-        let root = project_root(file.parent().unwrap_or(Path::new("/")));
+        let (file, root) = locate(file)?;
         let config = config::load(args, Some(&root))?;
         let store = config::store(&config)?;
         let inside = file
@@ -116,6 +101,7 @@ impl Project {
                 root,
                 sources,
                 graph,
+                warnings,
                 config,
                 store,
                 isolation: isolation(args),
@@ -142,12 +128,8 @@ impl Project {
         })
     }
 
-    /// Pins all inputs of the nodes.
-    pub(super) async fn resolve(
-        &self,
-        needed: &[NodeId],
-        secrets: &Secrets,
-    ) -> Result<Pinned, Failure> {
+    /// Where the inputs of the nodes are looked for.
+    pub(super) fn live(&self, needed: &[NodeId], secrets: &Secrets) -> Result<Live, Failure> {
         let folder = self.file.parent().unwrap_or(&self.root).to_owned();
         let git = Git::new(&self.store, std::env::vars_os())
             .map_err(|error| Failure::machine(&error.to_string()))?;
@@ -163,43 +145,8 @@ impl Project {
                 live = live.with_credential(repo.source.value.clone(), credential);
             }
         }
-        let is_host =
-            |base: &Base| matches!(base, Base::Image(image) if self.config.is_host(image));
-        if needed.iter().any(|&id| is_host(&self.graph.node(id).base)) {
-            live = live.with_host_paths(self.config.host_paths()?);
-        }
-        let pinned = resolve_all(&self.graph, needed, &live).await;
-        let pinned = pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
-        for notice in pinned.notices() {
-            ui::notice(notice);
-        }
-        ui::show_diagnostics(&self.sources, &unmatched(&self.graph, needed, &pinned));
-        Ok(pinned)
+        Ok(live)
     }
-}
-
-/// Patterns that name nothing at the pinned commit.
-fn unmatched(graph: &Graph, needed: &[NodeId], pinned: &Pinned) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    for repo in needed.iter().flat_map(|&id| &graph.node(id).repos) {
-        let tree = OnlyInput::of(repo).and_then(|only| pinned.tree(&only));
-        let (Some(only), Some(tree)) = (&repo.only, tree) else {
-            continue;
-        };
-        let files = tree.unmatched[0].iter().map(|&index| &only.files[index]);
-        let stubs = tree.unmatched[1].iter().map(|&index| &only.stubs[index]);
-        for pattern in files.chain(stubs) {
-            let message = format!("no path matches `{}`", pattern.value);
-            let label = "nothing at the pinned commit";
-            let warning = Diagnostic::error(code::ONLY, pattern.span, message, label)
-                .help("check the pattern, or delete it")
-                .warning();
-            if !found.contains(&warning) {
-                found.push(warning);
-            }
-        }
-    }
-    diag::presentable(found)
 }
 
 /// Where the store is, for what concerns no project.
@@ -273,6 +220,27 @@ pub(super) fn variables(args: &EnvArgs) -> Result<BTreeMap<String, String>, Fail
         )),
     };
     args.env.iter().map(pair).collect()
+}
+
+/// Where the file and its project are.
+pub(super) fn locate(file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
+    let file = match file {
+        Some(file) => std::path::absolute(&file).unwrap_or(file),
+        None => nearest()?,
+    };
+    let file = match file.canonicalize() {
+        Ok(file) if file.is_dir() => file.join(FILE),
+        Ok(file) => file,
+        Err(error) => {
+            let text = format!("cannot read {}: {error}", file.display());
+            return Err(Failure::usage(
+                text,
+                "name a file, or run this where a prebuild.kdl is",
+            ));
+        }
+    };
+    let root = project_root(file.parent().unwrap_or(Path::new("/")));
+    Ok((file, root))
 }
 
 fn nearest() -> Result<PathBuf, Failure> {

@@ -20,6 +20,8 @@ pub(super) struct Node {
     pub action: &'static str,
     /// What the snapshot adds to its parent on disk; `null` if it is not known yet.
     pub bytes: Option<u64>,
+    /// How long the last bake of this target took here, for what is to be baked; `null` if that is not known.
+    pub estimate: Option<f64>,
     pub key: String,
     pub name: String,
     pub parent: Option<String>,
@@ -80,6 +82,7 @@ impl Node {
         key: ContentKey,
         parent: Option<&str>,
         action: &Action,
+        estimate: Option<f64>,
     ) -> Self {
         let known = match action {
             Action::Reuse(snapshot) => Some(snapshot),
@@ -88,6 +91,7 @@ impl Node {
         Self {
             action: if known.is_some() { "reuse" } else { "bake" },
             bytes: known.map(|snapshot| snapshot.bytes),
+            estimate,
             key: key.to_hex(),
             name: name.to_owned(),
             parent: parent.map(str::to_owned),
@@ -199,6 +203,17 @@ fn short(value: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None if line.len() < value.len() => format!("{line}…"),
         None => line.to_owned(),
+    }
+}
+
+/// How long something took, in words.
+pub(super) fn duration(seconds: f64) -> String {
+    let whole = std::time::Duration::try_from_secs_f64(seconds.max(1.0).round());
+    let whole = whole.map_or(u64::MAX, |duration| duration.as_secs());
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 

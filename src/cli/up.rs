@@ -7,29 +7,29 @@ use super::build::{Given, Planned, prepare};
 use super::exec::terminal_variables;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
+use super::pinning::Pinning;
 use super::project::{self, Project, Words};
 use super::{sandboxes, ui};
 use crate::backend::local::Local;
 use crate::backend::{Backend, Environment, Exec, Keep, Network, SandboxId, Stdio};
-use crate::plan::Action;
 use crate::realise::Options;
 
 pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
-    let secrets = project::secrets(&args.secrets)?;
+    let pinning = Pinning::read(&args.resolve)?;
     let variables = project::variables(&args.env)?;
     allow(&args)?;
     let project = Project::load(words.file, &args.store)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
-    let planned = prepare(&project, &needed, &[], &secrets, &mut interrupts).await?;
-    if is_missing(&planned) {
+    let planned = prepare(&project, &needed, &[], &pinning, &mut interrupts).await?;
+    if planned.has_misses() {
         if let Some(name) = &args.name {
             sandboxes::require_free(&planned.backend, name).await?;
         }
         let given = Given {
-            secrets: &secrets,
+            secrets: &pinning.secrets,
             variables: &variables,
             strict_outside: args.strict_outside,
         };
@@ -41,7 +41,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let Some(node) = planned.nodes.last() else {
         return Err(Failure::machine("there is nothing to boot"));
     };
-    let mut request = node.sandbox_request(&secrets, &variables);
+    let mut request = node.sandbox_request(&pinning.secrets, &variables);
     request.network = match args.network {
         NetworkKind::Host => Network::Host,
         NetworkKind::None => Network::None,
@@ -90,11 +90,6 @@ fn say_notices(planned: &Planned<'_>) {
     for text in planned.backend.notices() {
         ui::notice(&text);
     }
-}
-
-fn is_missing(planned: &Planned<'_>) -> bool {
-    let mut actions = planned.actions.iter();
-    actions.any(|action| matches!(action, Action::Bake(_)))
 }
 
 /// Returns the exit code of who fails.

@@ -35,21 +35,28 @@ pub(super) fn pin_remote(
 ) -> Result<PinnedRepo, Problem> {
     if reference.is_none() {
         let (branch, commit) = refs.default_branch()?;
-        return Ok(remote(url, branch, commit));
+        return Ok(pin_at(url, branch, commit));
     }
     let full = full_name(reference)?;
     let commit = refs
         .commit(&full)
         .ok_or_else(|| Problem::NoSuchReference(full.clone()))?;
-    Ok(remote(url, full, commit))
+    Ok(pin_at(url, full, commit))
 }
 
 /// A repository whose commit the file names: nothing needs to be asked.
 pub(super) fn pin_commit(url: &str, commit: ObjectId) -> PinnedRepo {
-    remote(url, String::new(), commit)
+    pin_at(url, String::new(), commit)
 }
 
-fn remote(url: &str, reference: String, commit: ObjectId) -> PinnedRepo {
+/// Whether a server says which commit it is.
+pub(crate) fn is_floating(repo: &RepoInput) -> bool {
+    matches!(repo.source, RepoSource::Url(_))
+        && !matches!(repo.reference, Some(Reference::Commit(_)))
+}
+
+/// A remote repository at a commit of the ref `reference`.
+pub(crate) fn pin_at(url: &str, reference: String, commit: ObjectId) -> PinnedRepo {
     PinnedRepo {
         url: url.to_owned(),
         reference,
@@ -136,15 +143,8 @@ pub(super) fn on_disk(folder: &Path, written: &str) -> PathBuf {
 }
 
 pub(super) fn pin_error(input: &RepoInput, problem: &Problem) -> PinError {
-    let (RepoSource::Url(name) | RepoSource::Disk(name)) = &input.source;
-    let shown = match &input.reference {
-        None => name.clone(),
-        Some(Reference::Branch(branch)) => format!("{name} (branch {branch})"),
-        Some(Reference::Tag(tag)) => format!("{name} (tag {tag})"),
-        Some(Reference::Commit(commit)) => format!("{name} (commit {commit})"),
-    };
     PinError {
-        input: shown,
+        input: input.to_string(),
         cause: problem.to_string(),
         help: problem.help(),
     }

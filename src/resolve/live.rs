@@ -18,7 +18,7 @@ use super::{
     RepoLocation, files, git, host, image, only,
 };
 use crate::git::{Credential, Fetch, Git, GitError, Listed, OnDisk, Refs};
-use crate::node::ObjectId;
+use crate::node::{ImageDigest, ObjectId};
 
 /// Without configuration it is the machine itself.
 pub const DEFAULT_ALIAS: (&str, ImageRef) = ("dev-base", ImageRef::Host);
@@ -113,6 +113,23 @@ impl Live {
             | None => Err(image::unsupported(image)),
             Some(alias) => Ok((&alias.image, alias.origin.as_deref().unwrap_or_default())),
         }
+    }
+
+    /// The reference that a registry is asked for, if `image` leads to one and does not say the digest itself.
+    pub fn floating<'a>(&'a self, image: &'a ImageRef) -> Option<&'a str> {
+        match self.follow(image) {
+            Ok((ImageRef::Registry(reference), _)) if !reference.contains('@') => Some(reference),
+            _ => None,
+        }
+    }
+
+    /// An image of a registry whose digest is known: nobody is asked.
+    pub fn image_at(
+        &self,
+        image: &ImageRef,
+        _digest: ImageDigest,
+    ) -> Result<PinnedImage, PinError> {
+        Err(image::unsupported(image))
     }
 
     async fn remote(&self, url: &str, repo: &RepoInput) -> Result<PinnedRepo, PinError> {

@@ -1,14 +1,17 @@
 //! The program as people and scripts use it: small projects of their own, the real git, the real backend.
 #![cfg(test)]
 
+mod agreement;
 mod bad_files;
 mod bad_machine;
 mod bad_steps;
+mod checks;
 mod concurrent;
 mod crashes;
 mod credentials;
 mod direct;
 mod environment;
+mod locks;
 mod logs;
 mod only;
 mod plans;
@@ -32,3 +35,6 @@ mod project;
 mod repo;
 #[path = "../support/users.rs"]
 mod users;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/wrapped.rs"]
+mod wrapped;

@@ -10,7 +10,7 @@ use crate::repo::Repo;
 pub(crate) struct Served {
     pub(crate) project: Project,
     pub(crate) server: GitServer,
-    clone: Repo,
+    pub(crate) clone: Repo,
 }
 
 /// Three commits, a tag on the second one.
