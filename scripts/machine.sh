@@ -26,13 +26,13 @@ need_rust() {
     return 1
 }
 
-# For the reference of the key encoding: a Python of its own, outside the tree.
-need_python_with_blake3() {
+# For the reference of the key encoding, and to parse YAML: a Python of its own, outside the tree.
+need_python() {
     local home=${XDG_CACHE_HOME:-$HOME/.cache}/atelier/python
-    if "$home/bin/python3" -c 'import blake3' 2>/dev/null; then return; fi
+    if "$home/bin/python3" -c 'import blake3, yaml' 2>/dev/null; then return; fi
     python3 -c 'import ensurepip' 2>/dev/null || need python3-venv
     python3 -m venv --clear "$home"
-    "$home/bin/pip" install --quiet blake3
+    "$home/bin/pip" install --quiet blake3 pyyaml
 }
 
 # build_atelier: compiles the program and sets `atelier` to its path.

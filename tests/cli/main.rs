@@ -15,10 +15,12 @@ mod locks;
 mod logs;
 mod only;
 mod plans;
+mod recipes;
 mod repositories;
 mod secrets;
 mod signals;
 mod snapshots;
+mod transcripts;
 mod up;
 mod watched;
 mod ways;
@@ -31,6 +33,9 @@ mod homes;
 mod processes;
 #[path = "../support/project.rs"]
 mod project;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/python.rs"]
+mod python;
 #[path = "../support/repo.rs"]
 mod repo;
 #[path = "../support/users.rs"]

@@ -1,13 +1,13 @@
-//! The Python that runs the reference of the key encoding.
+//! The Python that runs the reference of the key encoding, and parses YAML.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// How to get what is missing; a test that needs it must not pass without it.
-const HELP: &str = "the tests compare keys with tests/reference/key.py, which needs Python and blake3: \
-    run ./check, or `python3 -m venv ~/.cache/atelier/python && ~/.cache/atelier/python/bin/pip install blake3`, \
-    or name a Python that has it in ATELIER_TEST_PYTHON";
+const HELP: &str = "the tests need a Python with blake3, for tests/reference/key.py, and PyYAML: \
+    run ./check, or `python3 -m venv ~/.cache/atelier/python && ~/.cache/atelier/python/bin/pip install blake3 pyyaml`, \
+    or name a Python that has them in ATELIER_TEST_PYTHON";
 
 /// The keys (hex) of resolved nodes, one JSON text a node, as the reference computes them.
 pub(crate) fn reference_keys(nodes: &[String]) -> Vec<String> {
@@ -37,7 +37,7 @@ pub(crate) fn reference_keys(nodes: &[String]) -> Vec<String> {
     keys
 }
 
-/// A Python that can run the reference.
+/// A Python that can do both.
 pub(crate) fn python() -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
@@ -58,7 +58,7 @@ pub(crate) fn python() -> PathBuf {
 
 fn works(python: &Path) -> bool {
     let tried = Command::new(python)
-        .args(["-c", "import blake3"])
+        .args(["-c", "import blake3, yaml"])
         .stderr(Stdio::null())
         .status();
     tried.is_ok_and(|status| status.success())
