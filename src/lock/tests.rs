@@ -7,7 +7,7 @@ use atelier_lang::graph::{ImageRef, Reference, RepoSource};
 use atelier_lang::source::ReadError;
 use atelier_lang::span::{FileId, Span};
 
-use super::update::{Answers, Lockable, apply, changes};
+use super::update::{Answers, Lockable, apply, changes, questions};
 use super::*;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -394,4 +394,22 @@ fn names_select_images_and_urls() {
     assert_eq!(all.named("dev-base").images.len(), 2);
     assert_eq!(all.named(URL).repos.len(), 2);
     assert!(all.named("ghcr.io/acme/dev:3").is_empty());
+}
+
+/// The entries that another machine needs are not left behind.
+#[test]
+fn an_image_moves_for_every_platform_that_is_locked() {
+    let mut all = lockable(&[]);
+    let dev = ImageRef::Alias("dev-base".to_owned());
+    let entry = ("ghcr.io/acme/dev:4".to_owned(), NOWHERE);
+    all.images.insert((dev, "linux/amd64".to_owned()), entry);
+    let asked = |old: &Lock| -> Vec<String> {
+        let asked = questions(&all, &all.all(), old).into_iter();
+        asked
+            .map(|(_, platform, reference, _)| format!("{reference} {platform}"))
+            .collect()
+    };
+    let amd64 = "ghcr.io/acme/dev:4 linux/amd64";
+    assert_eq!(asked(&some()), [amd64, "ghcr.io/acme/dev:4 linux/arm64"]);
+    assert_eq!(asked(&Lock::default()), [amd64]);
 }

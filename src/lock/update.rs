@@ -104,7 +104,7 @@ pub async fn resolve(
     old: &Lock,
     live: &Live,
 ) -> Result<Answers, Vec<(Span, PinError)>> {
-    let images = images(lockable, selection, old);
+    let images = questions(lockable, selection, old);
     let images = join_all(
         images
             .iter()
@@ -142,9 +142,11 @@ pub async fn resolve(
     }
 }
 
-type Question = (ImageRef, String, String, Span);
+/// An image, its platform, the reference that a registry is asked for, and where the file names it.
+pub(super) type Question = (ImageRef, String, String, Span);
 
-fn images(lockable: &Lockable, selection: &Selection, old: &Lock) -> Vec<Question> {
+/// What is asked about images, each question once.
+pub(super) fn questions(lockable: &Lockable, selection: &Selection, old: &Lock) -> Vec<Question> {
     let mut asked = BTreeMap::new();
     for key in &selection.images {
         let Some((reference, span)) = lockable.images.get(key) else {

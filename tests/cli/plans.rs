@@ -152,6 +152,27 @@ fn a_reason_names_what_changed() {
     assert!(table.contains(&row), "{table}");
 }
 
+/// behaviours 2.1
+#[test]
+fn a_line_names_the_first_change_and_counts_the_others() {
+    let project = chain();
+    project.run(&["build"]).expect(0);
+    project.edit(
+        "path \".tools/bin\"",
+        "path \".tools/bin\" bin\n    env A=b",
+    );
+    project.edit("run \"greet", "run \"A=c greet");
+    let ran = project.run(&["plan", "--json"]).expect(0);
+    let count = ran.json()["nodes"][2]["reason"]["detail"]
+        .as_array()
+        .unwrap()
+        .len();
+    assert_eq!(count, 4);
+    let table = project.run(&["plan"]).expect(0).stdout;
+    let row = table.lines().find(|line| line.starts_with("deps")).unwrap();
+    assert!(row.ends_with(" and 3 more"), "{row}");
+}
+
 #[test]
 fn what_is_edited_back_is_found_again() {
     let project = chain();
