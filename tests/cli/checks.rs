@@ -201,6 +201,18 @@ fn what_is_locked_and_cached_needs_no_network() {
     assert!(sockets.contains("AF_INET"), "{sockets}");
 }
 
+/// What `only` picks of a commit never changes: it is remembered, and without that it is an error.
+#[test]
+fn files_of_a_locked_commit_are_known_without_a_network() {
+    let served = served("{ only a; }");
+    served.project.run(&["update"]).expect(0);
+    served.offline(&["check"]).0.expect(5);
+    served.project.run(&["build"]).expect(0);
+    let (ran, sockets) = served.offline(&["check", "--locked"]);
+    ran.expect(0);
+    assert!(!sockets.contains("AF_INET"), "{sockets}");
+}
+
 /// What GitHub gives to a step, with the workspace one folder above the project.
 fn on_github(project: &Project, words: &[&str]) -> Ran {
     let summary = project.home.join("summary.md");

@@ -1,5 +1,6 @@
 //! The transcripts of the book, run: the `console` blocks of a page, one after the other, on the page's first file.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -44,7 +45,7 @@ fn unnamed(text: &str) -> String {
                 names.push(name);
                 names.len() - 1
             });
-            whole += &format!("<{index}>");
+            write!(whole, "<{index}>").unwrap();
         }
         rest = after;
     }
@@ -94,7 +95,7 @@ fn the_page_on_ci_says_what_the_program_says() {
     for line in page.lines().filter_map(|line| line.strip_prefix("$ ")) {
         let (output, ended) = run(&served, line, code);
         code = ended;
-        seen += &format!("$ {line}\n{output}");
+        write!(seen, "$ {line}\n{output}").unwrap();
     }
     assert_eq!(unnamed(&seen), unnamed(&page), "{seen}");
 }
