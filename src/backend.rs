@@ -330,7 +330,7 @@ pub enum BakeError {
         ending: StepEnding,
         log: PathBuf,
     },
-    /// A repository's commit could not be had.
+    /// A repository's commit or a registry's image could not be had.
     #[error(transparent)]
     Checkout(#[from] crate::resolve::PinError),
     #[error("the bake took longer than {} s in all", limit.as_secs())]

@@ -14,6 +14,7 @@ use atelier_lang::graph::ImageRef;
 use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 use atelier_lang::span::{Span, Spanned};
 
+use crate::registry::Settings;
 use crate::resolve::host::HostPath;
 use crate::resolve::live::DEFAULT_ALIAS;
 use crate::world::Disk;
@@ -22,6 +23,7 @@ pub mod code;
 mod faults;
 mod host;
 mod private;
+mod registry;
 mod statements;
 
 use statements::{Owner, Statements};
@@ -73,10 +75,20 @@ pub struct Config {
     pub aliases: BTreeMap<String, Setting<ImageRef>>,
     /// What image `host` shows beside the system, as written.
     pub host: Vec<Spanned<String>>,
+    /// By their names.
+    pub registries: BTreeMap<String, Registry>,
     /// The caller's home.
     home: Option<PathBuf>,
     /// The files that were read.
     pub sources: Sources,
+}
+
+/// How a registry is reached, as far as anything says so.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    pub mirror: Option<Setting<String>>,
+    pub ca: Option<Setting<PathBuf>>,
+    pub http: Option<Setting<bool>>,
 }
 
 /// What is wrong with a configuration, in the order of its files.
@@ -144,6 +156,7 @@ impl Config {
                 },
             )]),
             host: Vec::new(),
+            registries: BTreeMap::new(),
             home: caller.home.clone(),
             sources: Sources::default(),
         }
@@ -168,6 +181,13 @@ impl Config {
             self.backend = of_file(backend);
         }
         self.host.extend(said.host);
+        for (name, said) in said.registries {
+            let registry = self.registries.entry(name).or_default();
+            // Each for itself: one file may name the mirror, and the other the CA.
+            replace(&mut registry.mirror, said.mirror);
+            replace(&mut registry.ca, said.ca);
+            replace(&mut registry.http, said.http);
+        }
         let aliases = said.aliases.into_iter();
         self.aliases
             .extend(aliases.map(|(name, image)| (name, of_file(image))));
@@ -184,6 +204,18 @@ impl Config {
             sources: self.sources.clone(),
             diagnostics: diag::presentable(found),
         })
+    }
+
+    /// What is said of registries, for who asks them.
+    pub fn registry_settings(&self) -> BTreeMap<String, Settings> {
+        let settings = |registry: &Registry| Settings {
+            mirror: registry.mirror.as_ref().map(|said| said.value.clone()),
+            ca: registry.ca.as_ref().map(|said| said.value.clone()),
+            http: registry.http.as_ref().map(|said| said.value),
+        };
+        let all = self.registries.iter();
+        all.map(|(name, registry)| (name.clone(), settings(registry)))
+            .collect()
     }
 
     /// Whether a node that starts from `image` starts from the machine itself.
@@ -210,6 +242,12 @@ impl Config {
             (Origin::Environment(name) | Origin::Flag(name), None) => name.to_owned(),
             (Origin::Default | Origin::File(_), None) => "default".to_owned(),
         }
+    }
+}
+
+fn replace<T>(setting: &mut Option<Setting<T>>, said: Option<Spanned<T>>) {
+    if let Some(said) = said {
+        *setting = Some(of_file(said));
     }
 }
 

@@ -16,10 +16,11 @@ mod manifest;
 
 use archive::Archive;
 pub use archive::Blob;
+pub(crate) use manifest::DOCUMENT_TYPES;
 pub use manifest::{Image, Layer};
 
 /// Of an index, a manifest or a configuration. Real ones have a few kilobytes.
-const DOCUMENT_LIMIT: u64 = 4 << 20;
+pub(crate) const DOCUMENT_LIMIT: u64 = 4 << 20;
 
 /// SHA-256 of a blob, the only algorithm that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -16,6 +16,7 @@ pub(crate) use git::{is_floating, pin_at};
 
 pub use crate::git::RepoLocation;
 use crate::node::{ImageDigest, ObjectId, TreeEntry};
+use crate::registry::Reference as ImageReference;
 use host::HostPath;
 
 pub mod files;
@@ -79,6 +80,8 @@ pub enum ImageLocation {
     Layout(PathBuf),
     /// An OCI layout in a tar file.
     Archive(PathBuf),
+    /// A repository that has it, whatever is asked of it there: the digest says which image.
+    Registry(ImageReference),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -45,33 +45,54 @@ fn registry(text: &str) -> Result<ImageRef, Problem> {
             problem
         });
     }
-    let (rest, digest) = text
-        .split_once('@')
-        .map_or((text, None), |(a, b)| (a, Some(b)));
-    if digest.is_some_and(|digest| !is_digest(digest)) {
+    let parts = parts(text);
+    if parts.digest.is_some_and(|digest| !is_digest(digest)) {
         return Err(bad(
             text,
             "after `@` stands `sha256:` and 64 lower-case hex digits",
         ));
     }
-    let (repository, tag) = match rest.rsplit_once(':') {
-        Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
-        _ => (rest, None),
-    };
-    if tag.is_some_and(|tag| !is_tag(tag)) {
+    if parts.tag.is_some_and(|tag| !is_tag(tag)) {
         return Err(bad(text, "its tag is no tag"));
     }
-    let mut parts: Vec<_> = repository.split('/').collect();
-    if parts.len() > 1 && is_registry_host(parts[0]) {
-        parts.remove(0);
-    }
-    if !parts.iter().all(|part| is_repository_part(part)) {
+    if !parts.repository.split('/').all(is_repository_part) {
         return Err(bad(
             text,
             "a repository is lower-case words with `.`, `_`, `-` between",
         ));
     }
     Ok(ImageRef::Registry(text.to_owned()))
+}
+
+/// What a reference to a registry is made of: `HOST/REPOSITORY:TAG@DIGEST`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts<'a> {
+    pub host: Option<&'a str>,
+    pub repository: &'a str,
+    pub tag: Option<&'a str>,
+    /// With its algorithm.
+    pub digest: Option<&'a str>,
+}
+
+/// Takes a reference apart, whether its parts are right or not.
+pub fn parts(text: &str) -> Parts<'_> {
+    let (rest, digest) = text
+        .split_once('@')
+        .map_or((text, None), |(a, b)| (a, Some(b)));
+    let (name, tag) = match rest.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (rest, None),
+    };
+    let (host, repository) = match name.split_once('/') {
+        Some((host, repository)) if is_registry_host(host) => (Some(host), repository),
+        _ => (None, name),
+    };
+    Parts {
+        host,
+        repository,
+        tag,
+        digest,
+    }
 }
 
 fn is_digest(digest: &str) -> bool {
@@ -89,7 +110,7 @@ fn is_tag(tag: &str) -> bool {
 }
 
 /// The first part is a host if it has a dot or a port, or is this machine.
-fn is_registry_host(part: &str) -> bool {
+pub fn is_registry_host(part: &str) -> bool {
     let (name, digits) = part.split_once(':').unwrap_or((part, ""));
     let looks_like_one = part.contains(['.', ':']) || name == "localhost";
     let is_right = name
@@ -139,6 +160,30 @@ mod tests {
             (&digest, ImageRef::Registry(digest.clone())),
         ] {
             assert_eq!(parse(text).ok(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_reference() {
+        for (text, host, repository, tag) in [
+            ("debian", None, "debian", None),
+            ("debian:12", None, "debian", Some("12")),
+            ("acme/dev", None, "acme/dev", None),
+            ("ghcr.io/acme/dev:3", Some("ghcr.io"), "acme/dev", Some("3")),
+            ("localhost/dev", Some("localhost"), "dev", None),
+            ("localhost:5000/dev", Some("localhost:5000"), "dev", None),
+            ("reg:1/a/b:c", Some("reg:1"), "a/b", Some("c")),
+        ] {
+            let expected = Parts {
+                host,
+                repository,
+                tag,
+                digest: None,
+            };
+            assert_eq!(parts(text), expected, "{text}");
+            let pinned = format!("{text}@sha256:00");
+            let digest = Some("sha256:00");
+            assert_eq!(parts(&pinned), Parts { digest, ..expected }, "{text}");
         }
     }
 

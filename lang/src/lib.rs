@@ -11,7 +11,7 @@ mod eval;
 pub mod glob;
 pub mod graph;
 mod habits;
-mod image;
+pub mod image;
 mod lex;
 mod limits;
 mod load;

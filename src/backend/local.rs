@@ -17,6 +17,7 @@ use crate::backend::{
 use crate::event::Sink;
 use crate::git::{Git, GitError, Problem};
 use crate::node::ContentKey;
+use crate::registry::Registries;
 
 mod attach;
 mod attendant;
@@ -63,6 +64,7 @@ pub use way::Isolation;
 pub struct Local {
     store: Store,
     git: Git,
+    registries: Registries,
     groups: ControlGroups,
     /// What callers are to know of sandboxes, and is no failure.
     notices: RefCell<Vec<String>>,
@@ -84,6 +86,7 @@ impl Local {
         )
         .map_err(|error| unprepared(&error))?;
         Ok(Self {
+            registries: Registries::new(store.root(), BTreeMap::new(), []),
             store,
             git,
             groups: ControlGroups::default(),
@@ -92,6 +95,13 @@ impl Local {
             reaper: RefCell::default(),
             sandboxes: RefCell::default(),
         })
+    }
+
+    /// How registries are reached; without it, without a login.
+    #[must_use]
+    pub fn with_registries(mut self, registries: Registries) -> Self {
+        self.registries = registries;
+        self
     }
 
     /// What there is to know of sandboxes that were booted, and was not taken yet.

@@ -75,6 +75,7 @@ async fn resolve_and_plan<'g>(
         ));
     }
     let backend = Local::open(&project.store, project.isolation)?;
+    let backend = backend.with_registries(project.registries.clone());
     let pinned = project.resolve(needed, pinning).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
         let errors = faults

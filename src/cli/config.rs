@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args::{ConfigArgs, StoreArgs};
 use super::failure::Failure;
 use super::{project, report, ui};
-use crate::config::{Backend, Caller, Config, Origin};
+use crate::config::{Backend, Caller, Config, Origin, Registry};
 use crate::resolve::image;
 
 /// The caller's file, and that of the project at `root`, below what the command line and the environment say.
@@ -86,12 +86,39 @@ fn rows(config: &Config) -> Result<Vec<Row>, Failure> {
         value: image::written(&image.value),
         origin: image.origin,
     }));
+    rows.extend(
+        config
+            .registries
+            .iter()
+            .flat_map(|(name, registry)| of_registry(name, registry)),
+    );
     let paths = config.host_paths()?.into_iter().zip(&config.host);
     rows.extend(paths.map(|(path, written)| {
         let path = path.named.display().to_string();
         Row::plain("host path", path, Origin::File(written.span))
     }));
     Ok(rows)
+}
+
+/// A row for each thing that is said of a registry.
+fn of_registry(name: &str, registry: &Registry) -> Vec<Row> {
+    let Registry { mirror, ca, http } = registry;
+    let row = |what: &str, value: String, origin| Row {
+        setting: "registry",
+        name: Some(format!("{name} {what}")),
+        value,
+        origin,
+    };
+    let mirror = mirror
+        .iter()
+        .map(|it| row("mirror", it.value.clone(), it.origin));
+    let ca = ca
+        .iter()
+        .map(|it| row("ca", it.value.display().to_string(), it.origin));
+    let http = http
+        .iter()
+        .map(|it| row("http", it.value.to_string(), it.origin));
+    mirror.chain(ca).chain(http).collect()
 }
 
 impl Row {

@@ -101,6 +101,9 @@ impl Project {
         for notice in pinned.notices() {
             ui::notice(notice);
         }
+        for notice in self.registries.notices() {
+            ui::notice(&notice);
+        }
         ui::show_diagnostics(&self.sources, &unmatched(&self.graph, needed, &pinned));
         Ok(pinned)
     }

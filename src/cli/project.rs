@@ -16,6 +16,7 @@ use crate::backend::local::{Isolation, Local};
 use crate::config::{Config, Origin};
 use crate::git::Git;
 use crate::pin::{self, Secrets};
+use crate::registry::Registries;
 use crate::resolve::live::Live;
 use crate::world::Disk;
 
@@ -35,6 +36,8 @@ pub(super) struct Project {
     /// Where its snapshots are.
     pub store: PathBuf,
     pub isolation: Isolation,
+    /// Where its images of registries come from.
+    pub registries: Registries,
 }
 
 /// The words of `[FILE] [TARGET…]`.
@@ -102,6 +105,7 @@ impl Project {
                 sources,
                 graph,
                 warnings,
+                registries: registries(&config, &store),
                 config,
                 store,
                 isolation: isolation(args),
@@ -133,7 +137,8 @@ impl Project {
         let folder = self.file.parent().unwrap_or(&self.root).to_owned();
         let git = Git::new(&self.store, std::env::vars_os())
             .map_err(|error| Failure::machine(&error.to_string()))?;
-        let mut live = Live::new(self.root.clone(), folder, &self.store, git);
+        let live = Live::new(self.root.clone(), folder, &self.store, git);
+        let mut live = live.with_registries(self.registries.clone());
         for (name, image) in &self.config.aliases {
             if image.origin != Origin::Default {
                 let origin = self.config.describe(image.origin);
@@ -164,6 +169,10 @@ pub(super) fn allow(args: &StoreArgs, options: &[(&str, bool)]) -> Result<(), Fa
         )),
         _ => Ok(()),
     }
+}
+
+fn registries(config: &Config, store: &Path) -> Registries {
+    Registries::new(store, config.registry_settings(), std::env::vars_os())
 }
 
 fn isolation(args: &StoreArgs) -> Isolation {

@@ -10,22 +10,22 @@ use atelier_lang::tree::Node;
 use super::code;
 
 /// Each statement of this version and how it is written.
-const FORMS: [(&str, &str); 4] = [
+const FORMS: [(&str, &str); 5] = [
     ("alias", "alias NAME \"IMAGE\""),
     ("backend", "backend local"),
     ("host", "host { path \"~/DIR\" \"/DIR\"; }"),
+    (
+        "registry",
+        "registry \"HOST\" mirror=\"HOST\" ca=\"~/FILE.pem\" http=#true",
+    ),
     ("store", "store \"~/DIR\""),
 ];
 
 /// What a later version has, and what to do until then.
-const LATER: [(&str, &str); 3] = [
+const LATER: [(&str, &str); 2] = [
     (
         "git",
         "delete it: a token is given with --secret and `repo … auth=NAME`, a private CA with GIT_SSL_CAINFO",
-    ),
-    (
-        "registry",
-        "delete it: images come from an OCI layout, made by skopeo copy docker://IMAGE oci:./image",
     ),
     (
         "kubernetes",
@@ -60,12 +60,13 @@ pub(super) fn twice(span: Span, what: &str, first: Span) -> Diagnostic {
 }
 
 pub(super) fn misplaced(node: &Node, help: &str) -> Diagnostic {
-    let message = format!(
-        "`{}` cannot stand in a project's configuration",
-        node.name.value
-    );
-    let label = "it is about one machine";
-    Diagnostic::error(code::MISPLACED, node.name.span, message, label).help(help)
+    misplaced_name(&node.name, "it is about one machine", help)
+}
+
+/// The same for a property.
+pub(super) fn misplaced_name(name: &Spanned<String>, label: &str, help: &str) -> Diagnostic {
+    let message = format!("`{}` cannot stand in a project's configuration", name.value);
+    Diagnostic::error(code::MISPLACED, name.span, message, label).help(help)
 }
 
 pub(super) fn not_yet(span: Span, what: &str, help: &str) -> Diagnostic {

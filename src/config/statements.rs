@@ -36,6 +36,16 @@ pub(super) struct Statements {
     pub(super) aliases: BTreeMap<String, Spanned<ImageRef>>,
     /// As written: what they lead to is looked at when image `host` is wanted.
     pub(super) host: Vec<Spanned<String>>,
+    /// By their names.
+    pub(super) registries: BTreeMap<String, Registry>,
+}
+
+/// What is said of a registry.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    pub(super) mirror: Option<Spanned<String>>,
+    pub(super) ca: Option<Spanned<PathBuf>>,
+    pub(super) http: Option<Spanned<bool>>,
 }
 
 impl Statements {
@@ -53,10 +63,10 @@ impl Statements {
     }
 }
 
-struct Reader<'a> {
-    owner: Owner<'a>,
-    said: Statements,
-    found: &'a mut Vec<Diagnostic>,
+pub(super) struct Reader<'a> {
+    pub(super) owner: Owner<'a>,
+    pub(super) said: Statements,
+    pub(super) found: &'a mut Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
@@ -66,6 +76,7 @@ impl Reader<'_> {
             "backend" => self.backend(node),
             "alias" => self.alias(node),
             "host" => self.host(node),
+            "registry" => self.registry(node),
             name => self.found.push(match later(name) {
                 Some(help) => not_yet(node.name.span, name, help),
                 None => unknown(&node.name),
@@ -252,7 +263,7 @@ impl Reader<'_> {
     }
 
     /// Notes properties, and a block where there is none.
-    fn bare(&mut self, node: &Node, has_block: bool) {
+    pub(super) fn bare(&mut self, node: &Node, has_block: bool) {
         let name = &node.name.value;
         if let Some(property) = node.properties.first() {
             let message = format!("`{name}` has no `{}`", visible(&property.key));
@@ -278,7 +289,7 @@ impl Reader<'_> {
     }
 }
 
-fn text(value: &Value) -> Option<Spanned<String>> {
+pub(super) fn text(value: &Value) -> Option<Spanned<String>> {
     Some(Spanned::new(value.text()?, value.span))
 }
 

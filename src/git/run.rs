@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::ExposeSecret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{ChildStdin, Command};
 
 use super::{Credential, Git, Problem, message};
+use crate::group::Group;
 use crate::sys;
 
 /// The refs of a repository with a million of them; more is not an answer but an attack.
@@ -347,34 +347,6 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: u64) -> std::io::Resu
         tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
     }
     Ok(kept)
-}
-
-/// The processes of one call. Dropping it, as a cancelled call does, ends them all.
-struct Group(Option<Pid>);
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        Self(
-            child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(Pid::from_raw),
-        )
-    }
-
-    /// The leader has been waited for and nobody holds its pipes: the number may soon be another's.
-    fn forget(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // It may have ended by itself in this moment, which is as good.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
 }
 
 /// The path as an argument that is not taken for an option.

@@ -35,6 +35,14 @@ struct Index {
     manifests: Vec<Descriptor>,
 }
 
+/// An index or a manifest: the kind is not always said.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Top {
+    media_type: Option<String>,
+    manifests: Option<Vec<Descriptor>>,
+}
+
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Descriptor {
@@ -101,42 +109,38 @@ impl Image {
 impl Layout {
     /// Finds the image for `platform`, such as `linux/amd64`, and returns the digest of its manifest.
     pub fn find(&self, platform: &str) -> Result<Digest, OciError> {
-        let mut offers = Vec::new();
         let top = self.document("index.json", "index.json")?;
-        self.collect(
-            &self.parse::<Index>(&top, "index.json")?,
-            DEPTH_LIMIT,
-            &mut offers,
-        )?;
-        let mut fitting: Vec<&Offer> = offers
-            .iter()
-            .filter(|offer| offer.platform.satisfies(platform))
-            .collect();
-        fitting.sort_by_key(|offer| offer.digest);
-        fitting.dedup_by_key(|offer| offer.digest);
-        match fitting.as_slice() {
-            [one] => Ok(one.digest),
-            [] if offers.is_empty() => Err(OciError::Empty),
-            [] => {
-                let mut found: Vec<_> = offers
-                    .iter()
-                    .map(|offer| offer.platform.to_string())
-                    .collect();
-                found.sort();
-                found.dedup();
-                Err(OciError::Platform {
-                    wanted: platform.to_owned(),
-                    found,
-                })
+        let mut offers = Vec::new();
+        let index = self.parse::<Index>(&top, "index.json")?;
+        self.collect(&index, DEPTH_LIMIT, &mut offers)?;
+        choose(&offers, platform)
+    }
+
+    /// The same for a manifest or an index in the layout, whatever the layout's own index says.
+    pub fn find_below(&self, digest: &Digest, platform: &str) -> Result<Digest, OciError> {
+        let content = self.verified(digest, "manifest")?;
+        let top: Top = self.parse(&content, "manifest")?;
+        let mut offers = Vec::new();
+        match top.manifests {
+            Some(manifests) => {
+                self.collect(&Index { manifests }, DEPTH_LIMIT, &mut offers)?;
             }
-            many => {
-                let found = many.iter().map(|offer| offer.shown()).collect();
-                Err(OciError::Ambiguous {
-                    wanted: platform.to_owned(),
-                    found,
-                })
+            None => {
+                let kind = top
+                    .media_type
+                    .unwrap_or_else(|| DOCUMENT_TYPES[2].to_owned());
+                if !is_manifest(&kind) {
+                    return Err(unsupported("an image", &kind));
+                }
+                let manifest: Manifest = self.parse(&content, "manifest")?;
+                offers.push(Offer {
+                    digest: *digest,
+                    platform: self.configuration(&manifest)?.platform,
+                    name: None,
+                });
             }
         }
+        choose(&offers, platform)
     }
 
     /// Reads the image whose manifest has this digest.
@@ -236,20 +240,20 @@ impl Layout {
     }
 }
 
+/// The kinds of documents that lead to an image: two of indexes, two of manifests.
+pub(crate) const DOCUMENT_TYPES: [&str; 4] = [
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+];
+
 fn is_index(media_type: &str) -> bool {
-    matches!(
-        media_type,
-        "application/vnd.oci.image.index.v1+json"
-            | "application/vnd.docker.distribution.manifest.list.v2+json"
-    )
+    DOCUMENT_TYPES[..2].contains(&media_type)
 }
 
 fn is_manifest(media_type: &str) -> bool {
-    matches!(
-        media_type,
-        "application/vnd.oci.image.manifest.v1+json"
-            | "application/vnd.docker.distribution.manifest.v2+json"
-    )
+    DOCUMENT_TYPES[2..].contains(&media_type)
 }
 
 fn is_configuration(media_type: &str) -> bool {
@@ -258,6 +262,39 @@ fn is_configuration(media_type: &str) -> bool {
         "application/vnd.oci.image.config.v1+json"
             | "application/vnd.docker.container.image.v1+json"
     )
+}
+
+/// The one image for a platform.
+fn choose(offers: &[Offer], platform: &str) -> Result<Digest, OciError> {
+    let mut fitting: Vec<&Offer> = offers
+        .iter()
+        .filter(|offer| offer.platform.satisfies(platform))
+        .collect();
+    fitting.sort_by_key(|offer| offer.digest);
+    fitting.dedup_by_key(|offer| offer.digest);
+    match fitting.as_slice() {
+        [one] => Ok(one.digest),
+        [] if offers.is_empty() => Err(OciError::Empty),
+        [] => {
+            let mut found: Vec<_> = offers
+                .iter()
+                .map(|offer| offer.platform.to_string())
+                .collect();
+            found.sort();
+            found.dedup();
+            Err(OciError::Platform {
+                wanted: platform.to_owned(),
+                found,
+            })
+        }
+        many => {
+            let found = many.iter().map(|offer| offer.shown()).collect();
+            Err(OciError::Ambiguous {
+                wanted: platform.to_owned(),
+                found,
+            })
+        }
+    }
 }
 
 /// The compression is seen from the bytes; here only what is no tar archive at all is refused.
@@ -313,6 +350,7 @@ impl std::fmt::Display for Platform {
 
 impl Offer {
     fn shown(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.digest.to_string())
+        let unnamed = || format!("{} ({})", self.digest, self.platform);
+        self.name.clone().unwrap_or_else(unnamed)
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use atelier_lang::graph::ImageRef;
 
 use super::{ImageLocation, PinError, PinnedImage};
+use crate::node::ImageDigest;
 use crate::oci::{Layout, OciError};
+use crate::registry::{Reference, Registries, RegistryError};
 
 /// Finds the image of one platform in a layout on disk. `folder` is the one of the file that names it.
 pub fn pin_layout(
@@ -51,6 +53,45 @@ fn pin_error(image: &ImageRef, error: &OciError) -> PinError {
     }
 }
 
+/// Asks a registry which image a reference means.
+pub async fn pin_reference(
+    registries: &Registries,
+    image: &ImageRef,
+    platform: &str,
+) -> Result<PinnedImage, PinError> {
+    let reference = reference(image)?;
+    match registries.resolve(&reference, platform).await {
+        Ok(digest) => Ok(PinnedImage {
+            digest: digest.into(),
+            location: ImageLocation::Registry(reference),
+        }),
+        Err(error) => Err(of_registry(written(image), &error)),
+    }
+}
+
+/// An image of a registry whose manifest is known to have this digest. Nobody is asked.
+pub fn at_digest(image: &ImageRef, digest: ImageDigest) -> Result<PinnedImage, PinError> {
+    let reference = reference(image)?;
+    let location = ImageLocation::Registry(reference);
+    Ok(PinnedImage { digest, location })
+}
+
+fn reference(image: &ImageRef) -> Result<Reference, PinError> {
+    let reference = match image {
+        ImageRef::Registry(text) => Reference::parse(text),
+        ImageRef::Host | ImageRef::Alias(_) | ImageRef::Layout(_) | ImageRef::Archive(_) => None,
+    };
+    reference.ok_or_else(|| unsupported(image))
+}
+
+pub(crate) fn of_registry(input: String, error: &RegistryError) -> PinError {
+    PinError {
+        input,
+        cause: error.to_string(),
+        help: error.fault.help(),
+    }
+}
+
 /// As the file spells it.
 pub fn written(image: &ImageRef) -> String {
     match image {
@@ -70,10 +111,8 @@ pub(super) fn unsupported(image: &ImageRef) -> PinError {
             input,
         },
         _ => PinError {
-            cause: "images from a registry are not in this version".to_owned(),
-            help: format!(
-                "use an OCI layout: skopeo copy docker://{input} oci:./image, then `from \"oci:./image\"`"
-            ),
+            cause: "it is no image of this kind".to_owned(),
+            help: "name an image as the book has it".to_owned(),
             input,
         },
     }

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::git::{Credential, Fetch, Git, GitError, Listed, OnDisk, Refs};
 use crate::node::{ImageDigest, ObjectId};
+use crate::registry::Registries;
 
 /// Without configuration it is the machine itself.
 pub const DEFAULT_ALIAS: (&str, ImageRef) = ("dev-base", ImageRef::Host);
@@ -47,6 +48,7 @@ pub struct Live {
     git: Git,
     /// What was seen of commits' trees.
     trees: PathBuf,
+    registries: Registries,
     host: Host,
     aliases: BTreeMap<String, Alias>,
     credentials: BTreeMap<RepoSource, Credential>,
@@ -67,6 +69,7 @@ impl Live {
             folder,
             git,
             trees: state.join("trees"),
+            registries: Registries::new(state, BTreeMap::new(), []),
             host: Host::new(state.join("host.json")),
             aliases: BTreeMap::from([(name.to_owned(), Alias { image, origin })]),
             credentials: BTreeMap::new(),
@@ -86,6 +89,13 @@ impl Live {
         self
     }
 
+    /// How registries are reached; without it, without a login.
+    #[must_use]
+    pub fn with_registries(mut self, registries: Registries) -> Self {
+        self.registries = registries;
+        self
+    }
+
     /// What image `host` shows beside the system.
     #[must_use]
     pub fn with_host_paths(mut self, paths: Vec<HostPath>) -> Self {
@@ -98,6 +108,12 @@ impl Live {
     pub fn with_credential(mut self, source: RepoSource, credential: Credential) -> Self {
         self.credentials.insert(source, credential);
         self
+    }
+
+    /// An image of a registry whose digest is known, such as by a lock: nobody is asked.
+    pub fn image_at(&self, image: &ImageRef, digest: ImageDigest) -> Result<PinnedImage, PinError> {
+        let (followed, _) = self.follow(image)?;
+        image::at_digest(followed, digest)
     }
 
     /// The image itself, and where the configuration says so if it does.
@@ -121,15 +137,6 @@ impl Live {
             Ok((ImageRef::Registry(reference), _)) if !reference.contains('@') => Some(reference),
             _ => None,
         }
-    }
-
-    /// An image of a registry whose digest is known: nobody is asked.
-    pub fn image_at(
-        &self,
-        image: &ImageRef,
-        _digest: ImageDigest,
-    ) -> Result<PinnedImage, PinError> {
-        Err(image::unsupported(image))
     }
 
     async fn remote(&self, url: &str, repo: &RepoInput) -> Result<PinnedRepo, PinError> {
@@ -194,15 +201,16 @@ impl Pins for Live {
         let platform = platform.to_owned();
         let (host, folder) = (self.host.clone(), self.folder.clone());
         let key = (image.clone(), platform.clone());
-        let ask = async || {
-            let look = move || match &image {
-                ImageRef::Host => host::pin(&host, &platform),
-                ImageRef::Layout(_)
-                | ImageRef::Archive(_)
-                | ImageRef::Alias(_)
-                | ImageRef::Registry(_) => image::pin_layout(&folder, &image, &platform),
-            };
-            blocking(look).await
+        let ask = async || match &image {
+            ImageRef::Registry(_) => {
+                let pin = image::pin_reference(&self.registries, &image, &platform);
+                Box::pin(pin).await
+            }
+            ImageRef::Host => blocking(move || host::pin(&host, &platform)).await,
+            ImageRef::Layout(_) | ImageRef::Archive(_) | ImageRef::Alias(_) => {
+                let image = image.clone();
+                blocking(move || image::pin_layout(&folder, &image, &platform)).await
+            }
         };
         self.images.get(key, ask).await.map_err(through)
     }

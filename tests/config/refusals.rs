@@ -69,7 +69,7 @@ fn what_is_no_setting() {
         "editor vim",
         "A0201",
         "1:1",
-        &["here can stand: alias, backend, host, store"],
+        &["here can stand: alias, backend, host, registry, store"],
     );
 }
 
@@ -80,12 +80,6 @@ fn what_a_later_version_has() {
         "A0207",
         "1:1",
         &["--secret", "auth=NAME"],
-    );
-    refused(
-        "registry \"ghcr.io\" mirror=x",
-        "A0207",
-        "1:1",
-        &["skopeo copy"],
     );
     refused(
         "kubernetes { context acme; }",

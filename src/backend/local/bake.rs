@@ -126,7 +126,14 @@ impl Bake<'_> {
     /// Everything up to the flush; returns the checks that passed.
     async fn work(&mut self) -> Result<Vec<String>, BakeError> {
         let began = Instant::now();
-        let image = image::ready(&self.local.store, &self.request.image).await?;
+        let image = {
+            let log = &mut self.log;
+            let mut say = |text: &str| log.phase(text);
+            Box::pin(image::ready(self.local, &self.request.image, &mut say)).await?
+        };
+        for notice in self.local.registries.notices() {
+            self.log.notice(&notice);
+        }
         self.check_out(&image.root).await?;
         self.durations.checkout = began.elapsed().as_secs_f64();
         let began = Instant::now();

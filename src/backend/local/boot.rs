@@ -36,7 +36,7 @@ pub(super) struct World {
 
 pub(super) async fn boot(local: &Local, request: &SandboxRequest) -> Result<Running, BackendError> {
     let (layers, scratch) = hold(local, request.key)?;
-    let image = image::ready(&local.store, &request.image).await?;
+    let image = image::ready(local, &request.image, &mut |_| {}).await?;
     let layout = Layout {
         way: local.store.way(),
         store: local.store.root().to_owned(),

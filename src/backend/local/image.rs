@@ -9,23 +9,32 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::environment;
 use super::protocol::{Refusal, RootLayers};
 use super::store::{self, Store, TREE, failed, sync_folder};
 use super::unpack::{Ownership, Source, unpack_layers};
 use super::way::Way;
 use super::work::{self, Job};
-use crate::backend::{BackendError, Class};
+use super::{Local, environment};
+use crate::backend::{BackendError, BakeError, Class};
 use crate::oci::{self, Digest, Layout, OciError};
-use crate::resolve::{ImageLocation, PinnedImage};
+use crate::resolve::{ImageLocation, PinError, PinnedImage};
 
 mod platform;
+mod pulled;
 
 /// An image that sandboxes can be started from.
 pub(super) struct Image {
     pub root: RootLayers,
     /// What the image sets.
     pub variables: BTreeMap<String, String>,
+}
+
+/// Why an image is not ready.
+#[derive(Debug)]
+pub(super) enum ImageError {
+    Backend(BackendError),
+    /// Its registry did not give it.
+    Pull(PinError),
 }
 
 /// Where an image layout is.
@@ -44,8 +53,13 @@ impl LayoutPlace {
     }
 }
 
-/// Unpacks what of an image is not in the store yet.
-pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, BackendError> {
+/// Unpacks what of an image is not in the store yet; `say` is told what takes time.
+pub(super) async fn ready(
+    local: &Local,
+    image: &PinnedImage,
+    say: &mut dyn FnMut(&str),
+) -> Result<Image, ImageError> {
+    let store = &local.store;
     let place = match &image.location {
         ImageLocation::Host {
             hidden,
@@ -58,11 +72,18 @@ pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, B
                 variables: environment::of_host(path),
             });
         }
-        ImageLocation::Layout(_) | ImageLocation::Archive(_) if store.way().is_direct() => {
+        ImageLocation::Layout(_) | ImageLocation::Archive(_) | ImageLocation::Registry(_)
+            if store.way().is_direct() =>
+        {
             let message =
                 "an image cannot be used without a sandbox: --sandbox direct takes `host` alone";
             let help = "use `from host`, or leave out --sandbox direct";
-            return Err(BackendError::new(Class::Denied, message).with_help(help));
+            return Err(BackendError::new(Class::Denied, message)
+                .with_help(help)
+                .into());
+        }
+        ImageLocation::Registry(reference) => {
+            return pulled::ready(local, reference, image, say).await;
         }
         ImageLocation::Layout(path) => LayoutPlace::Folder(path.clone()),
         ImageLocation::Archive(path) => LayoutPlace::Archive(path.clone()),
@@ -77,11 +98,18 @@ pub(super) async fn ready(store: &Store, image: &PinnedImage) -> Result<Image, B
     let loaded = loaded.map_err(|error| BackendError::new(Class::Bug, error.to_string()))?;
     let image = loaded.map_err(|error| unreadable(&error))?;
     platform::check(&image.platform, Path::new("/"))?;
-    let layers = unpack(store, &place, &image).await?;
-    Ok(Image {
+    let layers = names(&image);
+    if let Some(_locks) = lock_missing(store, &layers).await? {
+        add_missing(store, &place, &image, &layers).await?;
+    }
+    Ok(made(&image, &layers))
+}
+
+fn made(image: &oci::Image, layers: &[String]) -> Image {
+    Image {
         root: RootLayers::Image(layers.iter().map(|layer| store::tree(layer)).collect()),
-        variables: variables(&image),
-    })
+        variables: variables(image),
+    }
 }
 
 /// A layer as the process that works unpacks it; see `unpack::Source`.
@@ -92,23 +120,18 @@ pub(super) struct LayerToUnpack {
     below: Vec<PathBuf>,
 }
 
-/// The layers in the store, lowest first.
-async fn unpack(
-    store: &Store,
-    place: &LayoutPlace,
-    image: &oci::Image,
-) -> Result<Vec<String>, BackendError> {
-    let names = names(image);
-    let missing = |name: &&String| !store.root().join(name).is_dir();
-    if names.iter().any(|name| missing(&name)) {
-        // From the lowest up, as everybody does: nobody waits for who waits.
-        let mut locks = Vec::new();
-        for name in names.iter().filter(missing) {
-            locks.push(lock(store, name).await?);
-        }
-        add_missing(store, place, image, &names).await?;
+/// Has those layers that are not there to itself, for as long as the value is held; `None` if all are there.
+async fn lock_missing(store: &Store, names: &[String]) -> Result<Option<Vec<File>>, BackendError> {
+    let is_there = |name: &String| store.root().join(name).is_dir();
+    if names.iter().all(is_there) {
+        return Ok(None);
     }
-    Ok(names)
+    // From the lowest up, as everybody does: nobody waits for who waits.
+    let mut locks = Vec::new();
+    for name in names.iter().filter(|name| !is_there(name)) {
+        locks.push(lock(store, name).await?);
+    }
+    Ok(Some(locks))
 }
 
 /// A layer may take folders' modes from those below it: what is unpacked is this one on those, and so is its name.
@@ -223,6 +246,33 @@ fn variables(image: &oci::Image) -> BTreeMap<String, String> {
         Some((name.to_owned(), value.to_owned()))
     };
     image.env.iter().filter_map(pair).collect()
+}
+
+impl From<BackendError> for ImageError {
+    fn from(error: BackendError) -> Self {
+        Self::Backend(error)
+    }
+}
+
+impl From<ImageError> for BakeError {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Backend(error) => error.into(),
+            ImageError::Pull(error) => Self::Checkout(error),
+        }
+    }
+}
+
+/// For a sandbox, whose image was there once.
+impl From<ImageError> for BackendError {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Backend(error) => error,
+            ImageError::Pull(error) => {
+                Self::new(Class::Lost, error.to_string()).with_help(error.help)
+            }
+        }
+    }
 }
 
 fn unreadable(error: &OciError) -> BackendError {

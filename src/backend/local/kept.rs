@@ -59,7 +59,7 @@ pub(super) async fn boot(
             (scratch.layers()?, scratch)
         }
     };
-    let image = image::ready(&local.store, &request.image).await?;
+    let image = image::ready(local, &request.image, &mut |_| {}).await?;
     start(local, request, &name, scratch, layers, image).await?;
     Ok(SandboxId(name))
 }
