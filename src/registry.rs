@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use futures_util::stream::{StreamExt, TryStreamExt};
@@ -25,12 +25,13 @@ mod pull;
 pub mod reference;
 mod settings;
 
+pub use blobs::Held;
 use blobs::{Blobs, Part};
 use endpoint::Endpoint;
 pub use fault::{Fault, RegistryError, Sought};
 use login::Logins;
 pub use reference::Reference;
-use reference::Version;
+use reference::{Version, canonical};
 pub use settings::Settings;
 
 /// So many layers are got at a time, whoever wants them.
@@ -86,9 +87,9 @@ impl Registries {
         }))
     }
 
-    /// The folder of an image layout that has what was pulled.
-    pub fn layout(&self) -> &Path {
-        self.0.blobs.root()
+    /// The folder of an image layout that has the layers that were pulled.
+    pub fn layers(&self) -> PathBuf {
+        self.0.blobs.layers()
     }
 
     /// Which image a reference means for `platform`: the digest of its manifest. A tag is looked up; what a digest means
@@ -120,12 +121,24 @@ impl Registries {
     }
 
     /// Gets the layers that are not there.
-    pub async fn pull(&self, reference: &Reference, layers: &[Layer]) -> Result<(), RegistryError> {
+    pub async fn pull(
+        &self,
+        reference: &Reference,
+        layers: &[Layer],
+    ) -> Result<Held, RegistryError> {
+        let held = self.0.blobs.hold(layers);
+        let held = held.map_err(|error| of(reference, Fault::Store(error)))?;
         futures_util::stream::iter(layers)
             .map(|layer| Box::pin(self.layer(reference, layer)))
             .buffer_unordered(AT_ONCE)
             .try_collect::<()>()
-            .await
+            .await?;
+        Ok(held)
+    }
+
+    /// Takes away what crashes have left; returns how many things that were.
+    pub fn sweep(&self) -> std::io::Result<usize> {
+        self.0.blobs.sweep()
     }
 
     /// What happened that is no failure, told once.
@@ -146,7 +159,7 @@ impl Registries {
         look: impl Fn(&Layout) -> Result<T, OciError>,
     ) -> Result<T, RegistryError> {
         let wrong = |fault| of(reference, fault);
-        let layout = self.0.blobs.layout();
+        let layout = self.0.blobs.documents();
         let layout = layout.map_err(|error| wrong(Fault::Store(error)))?;
         let mut documents = 0;
         loop {
@@ -301,7 +314,8 @@ impl Registries {
             return Ok(Rc::clone(endpoint));
         }
         let host = place.split('/').next().unwrap_or(place);
-        let settings = self.0.settings.get(host).cloned().unwrap_or_default();
+        let settings = self.0.settings.get(&canonical(host)).cloned();
+        let settings = settings.unwrap_or_default();
         let endpoint = Rc::new(match is_mirror {
             true => Endpoint::mirror(place, &settings)?,
             false => Endpoint::registry(place, &settings)?,

@@ -278,6 +278,7 @@ impl Backend for Local {
         let swept = self
             .store
             .sweep()
+            .and_then(|swept| Ok(swept + self.registries.sweep()?))
             .map_err(|error| failed("sweep the store", &error))?;
         self.reap();
         self.groups.sweep();

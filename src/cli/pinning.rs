@@ -97,12 +97,12 @@ impl Project {
         pins: &Locked<'_>,
     ) -> Result<Pinned, Failure> {
         let pinned = resolve_all(&self.graph, needed, pins).await;
+        for notice in self.registries.notices() {
+            ui::notice(&notice);
+        }
         let pinned = pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
         for notice in pinned.notices() {
             ui::notice(notice);
-        }
-        for notice in self.registries.notices() {
-            ui::notice(&notice);
         }
         ui::show_diagnostics(&self.sources, &unmatched(&self.graph, needed, &pinned));
         Ok(pinned)

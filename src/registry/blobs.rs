@@ -1,10 +1,13 @@
-//! What was got from registries, in the store: an image layout without an index, which all images share.
+//! What was got from registries, in the store: two image layouts without an index. Documents stay; layers are there until
+//! they are unpacked.
 //!
 //! ```text
-//! oci-layout
-//! blobs/sha256/…   whole: published by a rename, when the digest is right
-//! part/…           what has come of a blob so far; locked by the one who adds to it
+//! documents/blobs/sha256/…  manifests, indexes, configurations
+//! layers/blobs/sha256/…     layers; who uses some holds `lock`, and who takes some away holds it alone
+//! part/…                    what has come of a layer so far; locked by the one who adds to it
 //! ```
+//!
+//! A blob in its place is whole: it is put there by a rename, once its digest is right and it is on the disk.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -33,10 +36,24 @@ pub(super) struct Part {
     digest: Digest,
 }
 
+/// Layers that are in use: they stay as long as this value does.
+#[derive(Debug)]
+pub struct Held {
+    blobs: Blobs,
+    lock: File,
+    digests: Vec<Digest>,
+}
+
 /// How often who waits for another's transfer looks.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What nobody went on with for so long is litter.
+const LITTER: Duration = Duration::from_hours(24);
+
 const LAYOUT: &str = "{\"imageLayoutVersion\":\"1.0.0\"}";
+const DOCUMENTS: &str = "documents";
+const LAYERS: &str = "layers";
+const BLOBS: &str = "blobs/sha256";
 
 impl Blobs {
     /// Below the store's folder; nothing is touched until something is kept or looked for.
@@ -46,37 +63,83 @@ impl Blobs {
         }
     }
 
-    pub(super) fn root(&self) -> &Path {
-        &self.root
+    /// The layout with layers.
+    pub(super) fn layers(&self) -> PathBuf {
+        self.root.join(LAYERS)
     }
 
-    /// The layout, for reading.
-    pub(super) fn layout(&self) -> io::Result<Layout> {
+    /// The layout with documents.
+    pub(super) fn documents(&self) -> io::Result<Layout> {
         self.prepare()?;
-        Layout::open_folder(&self.root).map_err(|error| match error {
+        Layout::open_folder(&self.root.join(DOCUMENTS)).map_err(|error| match error {
             OciError::Read { source, .. } => source,
             other => io::Error::other(other),
         })
     }
 
     fn prepare(&self) -> io::Result<()> {
-        let marker = self.root.join("oci-layout");
-        if marker.is_file() {
+        // The last of what is made here.
+        if self.root.join("part").is_dir() {
             return Ok(());
         }
-        fs::create_dir_all(self.root.join("blobs/sha256"))?;
-        fs::create_dir_all(self.root.join("part"))?;
-        crate::draft::replace(&marker, LAYOUT.as_bytes())
+        for layout in [DOCUMENTS, LAYERS] {
+            fs::create_dir_all(self.root.join(layout).join(BLOBS))?;
+            let marker = self.root.join(layout).join("oci-layout");
+            crate::draft::replace(&marker, LAYOUT.as_bytes())?;
+        }
+        fs::create_dir_all(self.root.join("part"))
     }
 
-    fn whole(&self, digest: &Digest) -> PathBuf {
-        self.root.join("blobs/sha256").join(hex::encode(digest.0))
+    fn whole(&self, layout: &str, digest: &Digest) -> PathBuf {
+        self.root
+            .join(layout)
+            .join(BLOBS)
+            .join(hex::encode(digest.0))
+    }
+
+    /// Has those layers stay that are there, and those that will be.
+    pub(super) fn hold(&self, layers: &[Layer]) -> io::Result<Held> {
+        self.prepare()?;
+        let lock = self.lock()?;
+        // Who has it alone deletes a few files.
+        lock.lock_shared()?;
+        Ok(Held {
+            blobs: self.clone(),
+            lock,
+            digests: layers.iter().map(|layer| layer.digest).collect(),
+        })
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.root.join("lock"))
+    }
+
+    /// Takes away what crashes have left, once it is old; returns how many things that were.
+    pub(super) fn sweep(&self) -> io::Result<usize> {
+        if !self.root.join("part").is_dir() {
+            return Ok(0);
+        }
+        let mut litter = old_files(&self.root.join("part"))?;
+        // One that somebody adds to is not old, unless its server is silent.
+        litter.retain(|path| File::open(path).is_ok_and(|part| part.try_lock().is_ok()));
+        let lock = self.lock()?;
+        if lock.try_lock().is_ok() {
+            litter.extend(old_files(&self.root.join(LAYERS).join(BLOBS))?);
+        }
+        for path in &litter {
+            fs::remove_file(path)?;
+        }
+        Ok(litter.len())
     }
 
     /// Keeps a small blob that is there as a whole, and has been checked.
     pub(super) fn keep(&self, digest: &Digest, content: &[u8]) -> io::Result<()> {
         self.prepare()?;
-        let whole = self.whole(digest);
+        let whole = self.whole(DOCUMENTS, digest);
         let name = format!("{}.{}", hex::encode(digest.0), std::process::id());
         let draft = self.root.join("part").join(name);
         let written = || {
@@ -90,7 +153,7 @@ impl Blobs {
     /// Waits for its turn to get a layer; `None` if it is there.
     pub(super) async fn part(&self, layer: &Layer) -> io::Result<Option<Part>> {
         self.prepare()?;
-        let whole = self.whole(&layer.digest);
+        let whole = self.whole(LAYERS, &layer.digest);
         let path = self.root.join("part").join(hex::encode(layer.digest.0));
         loop {
             let mut file = File::options()
@@ -135,6 +198,37 @@ impl Blobs {
             }
             return Ok(Some(part));
         }
+    }
+}
+
+/// The files of a folder that nobody has written to for long.
+fn old_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut old = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let age = entry.metadata().and_then(|meta| meta.modified());
+        let age = age.map(|time| time.elapsed().unwrap_or_default());
+        if age.is_ok_and(|age| age > LITTER) {
+            old.push(entry.path());
+        }
+    }
+    Ok(old)
+}
+
+impl Held {
+    /// Takes the layers away, now that they are unpacked; unless somebody else may need them.
+    pub(crate) fn discard(self) -> io::Result<()> {
+        self.lock.unlock()?;
+        if self.lock.try_lock().is_err() {
+            return Ok(());
+        }
+        for digest in &self.digests {
+            match fs::remove_file(self.blobs.whole(LAYERS, digest)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 

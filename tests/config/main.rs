@@ -6,6 +6,7 @@ mod caller;
 mod host;
 mod origins;
 mod refusals;
+mod registries;
 
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../support/oci_layout.rs"]

@@ -4,7 +4,7 @@ use crate::project::Project;
 
 /// Fails unless a caller's file of `text` is refused with `code`, pointing at `place` and saying all of `words`.
 #[track_caller]
-fn refused(text: &str, code: &str, place: &str, words: &[&str]) {
+pub(crate) fn refused(text: &str, code: &str, place: &str, words: &[&str]) {
     let project = Project::of("from host");
     project.configure(text);
     is_refused(
@@ -18,7 +18,7 @@ fn refused(text: &str, code: &str, place: &str, words: &[&str]) {
 
 /// The same for the project's file.
 #[track_caller]
-fn refused_in_project(text: &str, code: &str, place: &str, words: &[&str]) {
+pub(crate) fn refused_in_project(text: &str, code: &str, place: &str, words: &[&str]) {
     let project = Project::of("from host");
     project.share(text);
     is_refused(

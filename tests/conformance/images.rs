@@ -14,18 +14,12 @@ use sha2::{Digest as _, Sha256};
 use crate::house::{House, OnDisk, bake, content, publish};
 use crate::oci_layout::{CONFIG, LAYER, MANIFEST, OciLayout, digest};
 use crate::requests::request;
+use crate::rootfs;
 
 /// A shell and what it needs, and a file to be hidden.
 fn shell() -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
-    let output = Command::new("ldd").arg("/bin/sh").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let libraries = text.split_whitespace().filter(|word| word.starts_with('/'));
-    for path in libraries.chain(["/bin/sh", "/bin/cat"]) {
-        let mut file = File::open(path).unwrap();
-        tar.append_file(path.trim_start_matches('/'), &mut file)
-            .unwrap();
-    }
+    rootfs::add_shell(&mut tar);
     folder_and_file(&mut tar, "gone");
     tar.into_inner().unwrap()
 }
@@ -57,13 +51,6 @@ fn change() -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
-fn gzip(data: &[u8]) -> Vec<u8> {
-    use std::io::Write;
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(data).unwrap();
-    encoder.finish().unwrap()
-}
-
 /// Two layers, each compressed in its own way, for `platform`; its location, and the digests of the layers.
 fn image(house: &OnDisk, platform: &str) -> (PinnedImage, Vec<Digest>) {
     let path = house.root().with_file_name("image");
@@ -72,7 +59,7 @@ fn image(house: &OnDisk, platform: &str) -> (PinnedImage, Vec<Digest>) {
     let config = json!({ "os": system, "architecture": architecture });
     let config = layout.json(CONFIG, &config);
     let layers = [
-        layout.blob(&format!("{LAYER}+gzip"), &gzip(&shell())),
+        layout.blob(&format!("{LAYER}+gzip"), &rootfs::gzip(&shell())),
         layout.blob(
             &format!("{LAYER}+zstd"),
             &zstd::encode_all(change().as_slice(), 1).unwrap(),

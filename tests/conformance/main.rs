@@ -36,6 +36,9 @@ mod processes;
 mod programs;
 #[path = "../support/requests.rs"]
 mod requests;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/rootfs.rs"]
+mod rootfs;
 #[path = "../support/users.rs"]
 mod users;
 

@@ -2,8 +2,12 @@
 #![cfg(test)]
 
 mod faults;
+mod logins;
+mod mirrors;
 mod pulling;
 mod resolving;
+mod tokens;
+mod transport;
 
 #[path = "../support/front.rs"]
 mod front;
@@ -86,4 +90,17 @@ pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
         .enable_all()
         .build();
     runtime.unwrap().block_on(work)
+}
+
+impl project::Project {
+    pub(crate) fn write_at_home(&self, path: &str, text: &str) {
+        let path = self.home.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes the caller's own config.kdl.
+    pub(crate) fn configure(&self, text: &str) {
+        self.write_at_home(".config/atelier/config.kdl", text);
+    }
 }

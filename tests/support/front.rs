@@ -24,6 +24,8 @@ pub(crate) enum Manner {
     Replace { body: Vec<u8> },
     /// Knows no ranges.
     Whole,
+    /// Loses the login.
+    Anonymous,
     /// Is silent for so long, then serves.
     Wait(Duration),
 }
@@ -147,8 +149,14 @@ fn meet(
             return http::write(&mut stream, &http::answer(*status, &headers, b"no"));
         }
         Some(Manner::Whole) => request.headers.retain(|(name, _)| name != "range"),
+        Some(Manner::Anonymous) => request.headers.retain(|(name, _)| name != "authorization"),
         Some(Manner::Wait(time)) => thread::sleep(*time),
         _ => {}
+    }
+    // As a proxy it is told the whole address.
+    if let Some((_, rest)) = request.first.split_once(" http://") {
+        let path = &rest[rest.find('/').unwrap()..];
+        request.first = format!("{} {path}", request.method());
     }
     let mut upstream = TcpStream::connect(("127.0.0.1", port))?;
     request.headers.retain(|(name, _)| name != "connection");

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -16,7 +17,7 @@ pub(crate) struct Registry {
     server: Child,
     /// What pushing clients send to log in.
     authorization: Option<String>,
-    _folder: TempDir,
+    folder: Rc<TempDir>,
 }
 
 impl Registry {
@@ -28,9 +29,18 @@ impl Registry {
     /// `more` is added to its configuration.
     pub(crate) fn start(more: &str, authorization: Option<&str>) -> Self {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::start_on(Rc::new(folder), more, authorization)
+    }
+
+    /// Another server of the same images.
+    pub(crate) fn again(&self, more: &str) -> Self {
+        Self::start_on(Rc::clone(&self.folder), more, None)
+    }
+
+    fn start_on(folder: Rc<TempDir>, more: &str, authorization: Option<&str>) -> Self {
         let data = folder.path().join("data");
         let configuration = folder.path().join("config.yml");
-        let http = match more.contains("http:") {
+        let http = match more.starts_with("http:") {
             true => "",
             false => "http: { addr: \"127.0.0.1:0\" }\n",
         };
@@ -57,6 +67,10 @@ impl Registry {
                 let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
                 break digits.unwrap().parse().unwrap();
             }
+            assert!(
+                !line.contains("listening on"),
+                "where it should not: {line}"
+            );
             seen += &(line + "\n");
         };
         // It must not wait for somebody who reads what it says.
@@ -65,7 +79,7 @@ impl Registry {
             port,
             server,
             authorization: authorization.map(str::to_owned),
-            _folder: folder,
+            folder,
         }
     }
 
@@ -131,9 +145,9 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap()
 }
 
-/// Where a blob is, for one who takes it away.
+/// Where a layer that was pulled is, until it is unpacked.
 pub(crate) fn stored(store: &Path, digest: &str) -> std::path::PathBuf {
     store
-        .join("b/blobs/sha256")
+        .join("b/layers/blobs/sha256")
         .join(digest.strip_prefix("sha256:").unwrap())
 }

@@ -6,6 +6,7 @@
 //! l/<name>/d        layers: the upper folders of finished bakes; never written again
 //! l/<name>/manifest what is in them
 //! i/<digest>/d      unpacked image layers
+//! b/                what was got from registries; see `registry/blobs.rs`
 //! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
 //! k/<name>          the same of sandboxes that are kept, by their names: no sweep takes them
 //! locks/<key>       a bake's lease, with the name of its log

@@ -13,7 +13,7 @@ use crate::group::Group;
 use crate::sys;
 
 /// Some ask a server for the login.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(10);
 
 const ANSWER_LIMIT: u64 = 1 << 20;
 

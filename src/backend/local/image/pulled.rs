@@ -27,11 +27,12 @@ pub(super) async fn ready(
         let missing = missing(local, &image, &layers);
         if !missing.is_empty() {
             say(&announcement(reference, &missing));
-            Box::pin(registries.pull(reference, &missing))
-                .await
-                .map_err(wrong)?;
-            let place = LayoutPlace::Folder(registries.layout().to_owned());
+            let pulled = Box::pin(registries.pull(reference, &missing));
+            let pulled = pulled.await.map_err(wrong)?;
+            let place = LayoutPlace::Folder(registries.layers());
             add_missing(store, &place, &image, &layers).await?;
+            // What stays costs room, and a sweep takes it.
+            pulled.discard().ok();
         }
     }
     Ok(made(&image, &layers))
