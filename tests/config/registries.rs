@@ -11,8 +11,13 @@ fn what_is_said_of_a_registry_is_shown_with_its_place() {
     );
     project.share("registry \"GHCR.io\" mirror=\"mirror.acme.dev:5000\"\nregistry \"index.docker.io\" mirror=\"localhost:1\"");
     let ran = project.plainly(&["config"], &[]).expect(0);
-    let rows: Vec<Vec<&str>> = ran
+    let home = project.home.to_str().unwrap();
+    let root = project.root.to_str().unwrap();
+    let text = ran
         .stdout
+        .replace(home, "[home]")
+        .replace(root, "[project]");
+    let rows: Vec<Vec<&str>> = text
         .lines()
         .filter(|line| line.starts_with("registry"))
         .map(|line| line.split_whitespace().collect())

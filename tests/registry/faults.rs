@@ -280,9 +280,11 @@ fn what_stays_is_told() {
 #[test]
 fn two_builds_at_once_get_a_layer_once() {
     let scene = Scene::new();
-    // Two images with the layer at different heights: what is unpacked is not shared, and what is pulled is.
+    // Two images that have it on different layers: what is unpacked is not shared, and what is pulled is.
     let bench = Bench::new();
-    let other = bench.image(&[&rootfs::file("other", b"x"), &scene.content]);
+    let (first, shell) = (rootfs::file("other", b"x"), rootfs::shell());
+    let layers: [&[u8]; 3] = [&first, &shell, &scene.content];
+    let other = bench.layout.image(&platform(), &layers);
     scene.registry.push(&bench.layout, &other, "dev", "2");
     let second = Project::empty().with_store(&scene.project.store);
     let text = format!(
@@ -299,5 +301,25 @@ fn two_builds_at_once_get_a_layer_once() {
     let second_run = second.start_command(second.atelier(&["build"]));
     first.wait().expect(0);
     second_run.wait().expect(0);
+    assert_eq!(scene.starts(), ["whole"]);
+    // Nobody needs it any more.
+    assert!(!scene.is_stored());
+}
+
+/// behaviours 2.15
+#[test]
+fn two_builds_of_one_image_at_once_get_it_once() {
+    let scene = Scene::new();
+    let second = Project::empty().with_store(&scene.project.store);
+    let text = fs::read_to_string(scene.project.root.join("prebuild.kdl")).unwrap();
+    second.write("prebuild.kdl", &text.replace("copy", "another"));
+    let slow = Manner::Wait(Duration::from_secs(1));
+    scene.front.meet("/blobs/", 99, slow);
+    let first = scene
+        .project
+        .start_command(scene.project.atelier(&["build"]));
+    let second = second.start_command(second.atelier(&["build"]));
+    first.wait().expect(0);
+    second.wait().expect(0);
     assert_eq!(scene.starts(), ["whole"]);
 }
