@@ -110,7 +110,7 @@ impl Lock {
         self.repos.iter().filter(is_same)
     }
 
-    /// The file's text: a line for each entry, in order, so that merges are small.
+    /// The file's text: a line for each entry, in order. The empty lines between let git merge two updates of neighbours.
     pub fn to_text(&self) -> String {
         let mut text = format!(
             "// Written by `atelier update`. Commit it: builds then take these inputs until the next update.\nlock {VERSION}\n"
@@ -127,7 +127,7 @@ impl Lock {
         for (key, entry) in &self.repos {
             let (url, reference) = (quoted(&key.url), quoted(&key.reference));
             let head = entry.head;
-            write!(text, "repo {url} ref={reference} head=\"{head}\"").ok();
+            write!(text, "\nrepo {url} ref={reference} head=\"{head}\"").ok();
             text.push_str(match entry.is_default {
                 true => " default=#true\n",
                 false => "\n",

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin as pin_future;
 
+use atelier_lang::diag::Diagnostic;
 use atelier_lang::graph::NodeId;
 use atelier_lang::source::Sources;
 
@@ -12,7 +13,7 @@ use super::args::{BuildArgs, PlanArgs};
 use super::failure::{self, Failure};
 use super::history::History;
 use super::interrupt::Interrupts;
-use super::pinning::Pinning;
+use super::pinning::{Pinning, Resolved};
 use super::project::{self, Project, Words};
 use super::report::{self, Node, Plan};
 use super::{exit, progress, ui};
@@ -27,6 +28,8 @@ use crate::realise::{self, Ended, Options, Work};
 pub(super) struct Planned<'g> {
     pub nodes: Vec<PinnedNode<'g>>,
     pub actions: Vec<Action>,
+    /// What was found in the file once its inputs were known, and is no error.
+    pub warnings: Vec<Diagnostic>,
     pub backend: Local,
     pub history: History,
 }
@@ -76,7 +79,7 @@ async fn resolve_and_plan<'g>(
     }
     let backend = Local::open(&project.store, project.isolation)?;
     let backend = backend.with_registries(project.registries.clone());
-    let pinned = project.resolve(needed, pinning).await?;
+    let Resolved { pinned, warnings } = project.resolve(needed, pinning).await?;
     let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
         let errors = faults
             .into_iter()
@@ -95,6 +98,7 @@ async fn resolve_and_plan<'g>(
     Ok(Planned {
         nodes,
         actions,
+        warnings,
         backend,
         history,
     })

@@ -72,6 +72,7 @@ async fn look(
         })
         .collect();
     if let Some(workspace) = workspace {
+        workspace.annotate(&project.sources, &planned.warnings);
         let spans = planned.nodes.iter().map(|node| node.node.name.span);
         workspace.annotate_misses(&project.sources, rows.iter().zip(spans));
         workspace.summarise(&project.file, &rows);

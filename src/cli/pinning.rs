@@ -25,6 +25,13 @@ pub(super) struct Pinning {
     lock: LockUse,
 }
 
+/// The inputs of some nodes.
+pub(super) struct Resolved {
+    pub pinned: Pinned,
+    /// What was found on the way and is no error; people have seen it.
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// What the lock is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LockUse {
@@ -55,7 +62,7 @@ impl Project {
         &self,
         needed: &[NodeId],
         pinning: &Pinning,
-    ) -> Result<Pinned, Failure> {
+    ) -> Result<Resolved, Failure> {
         let lock = match pinning.lock {
             LockUse::Pins | LockUse::Decides => self.lock()?,
             LockUse::Ignored => None,
@@ -95,7 +102,7 @@ impl Project {
         &self,
         needed: &[NodeId],
         pins: &Locked<'_>,
-    ) -> Result<Pinned, Failure> {
+    ) -> Result<Resolved, Failure> {
         let pinned = resolve_all(&self.graph, needed, pins).await;
         for notice in self.registries.notices() {
             ui::notice(&notice);
@@ -104,8 +111,9 @@ impl Project {
         for notice in pinned.notices() {
             ui::notice(notice);
         }
-        ui::show_diagnostics(&self.sources, &unmatched(&self.graph, needed, &pinned));
-        Ok(pinned)
+        let warnings = unmatched(&self.graph, needed, &pinned);
+        ui::show_diagnostics(&self.sources, &warnings);
+        Ok(Resolved { pinned, warnings })
     }
 
     /// Why an input has no entry.

@@ -75,10 +75,12 @@ impl Locked<'_> {
 
 impl Pins for Locked<'_> {
     async fn image(&self, image: &ImageRef, platform: &str) -> Result<PinnedImage, PinError> {
-        match self.image_entry(image, platform) {
-            Some(digest) => self.live.image_at(image, digest),
-            None => self.live.image(image, platform).await,
+        if let Some(digest) = self.image_entry(image, platform)
+            && let Some(pinned) = self.live.at_digest(image, digest)?
+        {
+            return Ok(pinned);
         }
+        self.live.image(image, platform).await
     }
 
     async fn repo(&self, repo: &RepoInput) -> Result<PinnedRepo, PinError> {

@@ -110,10 +110,16 @@ impl Live {
         self
     }
 
-    /// An image of a registry whose digest is known, such as by a lock: nobody is asked.
-    pub fn image_at(&self, image: &ImageRef, digest: ImageDigest) -> Result<PinnedImage, PinError> {
-        let (followed, _) = self.follow(image)?;
-        image::at_digest(followed, digest)
+    /// An image of a registry whose manifest is known to have this digest: nobody is asked. `None` for other images.
+    pub fn at_digest(
+        &self,
+        image: &ImageRef,
+        digest: ImageDigest,
+    ) -> Result<Option<PinnedImage>, PinError> {
+        match self.follow(image)? {
+            (followed @ ImageRef::Registry(_), _) => image::at_digest(followed, digest).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// The image itself, and where the configuration says so if it does.

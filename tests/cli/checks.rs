@@ -287,6 +287,16 @@ fn check_annotates_what_is_wrong_with_a_file() {
         ran.stdout
     );
     assert!(!project.home.join("summary.md").exists());
+    let file = "from dev-base\nrepo \".\" path=a { only nothing; }";
+    project.write("sub/prebuild.kdl", file);
+    let ran = on_github(
+        &project,
+        &["check", "sub/prebuild.kdl", "--format", "github"],
+    )
+    .expect(10);
+    let start =
+        "::warning file=project/sub/prebuild.kdl,line=2,title=A0408::no path matches `nothing`";
+    assert!(ran.stdout.starts_with(start), "{}", ran.stdout);
 }
 
 /// behaviours 1.7, 2.1

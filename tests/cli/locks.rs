@@ -33,9 +33,14 @@ impl Served {
         fs::read_to_string(self.project.root.join(LOCK)).unwrap()
     }
 
-    /// The entries of the lock, without its first two lines.
     fn entries(&self) -> Vec<String> {
-        self.lock().lines().skip(2).map(str::to_owned).collect()
+        let lock = self.lock();
+        let is_entry = |line: &&str| !line.is_empty();
+        lock.lines()
+            .skip(2)
+            .filter(is_entry)
+            .map(str::to_owned)
+            .collect()
     }
 
     fn entry(&self, commit: &str) -> String {
@@ -402,9 +407,9 @@ fn a_lock_that_cannot_be_read_stops_what_would_use_it() {
         (
             good.replace("head=", "commit="),
             "`repo` has no `commit`",
-            "3:",
+            "4:",
         ),
-        (format!("{good}{entry}\n"), "twice", "4:1"),
+        (format!("{good}{entry}\n"), "twice", "5:1"),
         (
             format!("<<<<<<< HEAD\n{good}=======\n{good}>>>>>>> topic\n"),
             "a merge has left conflicts in the lock",
@@ -439,6 +444,31 @@ fn a_file_of_another_name_has_a_lock_of_its_own() {
         .run(&["plan", "--locked", "ci/web.kdl"])
         .expect(0);
     served.project.run(&["plan", "--locked"]).expect(4);
+}
+
+/// Two people's updates of neighbours in the lock merge by themselves.
+#[test]
+fn updates_of_different_inputs_merge() {
+    let served = served("");
+    let (api, _) = served.another("api");
+    let project = &served.project;
+    project.edit("repo", &format!("repo \"{api}\"\nrepo"));
+    project.run(&["update"]).expect(0);
+    project.commit("locked");
+    let new = served.push("new");
+    project.run(&["update"]).expect(0);
+    project.commit("web moves");
+    project.git(&["checkout", "--quiet", "-b", "other", "HEAD~1"]);
+    let clone = crate::repo::Repo(project.root.parent().unwrap().join("api"));
+    let newer = clone.commit("a", "newer");
+    let bare = project.root.parent().unwrap().join("served/api.git");
+    clone.git(&["push", "--quiet", bare.to_str().unwrap(), "main"]);
+    project.run(&["update", &api]).expect(0);
+    project.commit("api moves");
+    project.git(&["merge", "--quiet", "main"]);
+    project.run(&["update", "--check"]).expect(0);
+    let (text, commits) = (served.lock(), [new, newer]);
+    assert!(commits.iter().all(|commit| text.contains(commit)), "{text}");
 }
 
 /// behaviours 1.3: what was locked and is gone is an error that says so, and never another commit.
