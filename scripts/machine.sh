@@ -1,7 +1,8 @@
 # Sourced by the scripts: what they need of the machine, and the program they run.
 # shellcheck shell=bash
 
-PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+# Where Debian keeps some of it is not in everybody's PATH.
+PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin:/usr/sbin:/sbin
 
 # need PROGRAM[=PACKAGE]…: installs what is missing, or says what to install.
 need() {

@@ -12,12 +12,15 @@ use secrecy::SecretString;
 
 pub mod disk;
 pub mod fetch;
+mod lfs;
 mod message;
 mod name;
 pub mod needs;
 pub mod refs;
 mod run;
+mod submodules;
 pub mod tree;
+pub mod whole;
 
 pub use disk::{Changes, OnDisk, Revision};
 pub use fetch::Fetch;
@@ -25,6 +28,7 @@ pub use name::is_valid_ref;
 pub use needs::Needs;
 pub use refs::Refs;
 pub use tree::Listed;
+pub use whole::{Extras, Part};
 
 /// How to call git on this machine.
 #[derive(Clone, Debug)]
@@ -98,6 +102,25 @@ pub enum Problem {
     RefusesCommit,
     #[error("the repository itself has only part of its history")]
     Shallow,
+    #[error("submodule {path}: {problem}")]
+    Submodule { path: String, problem: Box<Problem> },
+    #[error("it has no entry in .gitmodules")]
+    Unlisted,
+    #[error("it keeps files in LFS, and there is no git-lfs")]
+    NoLfsProgram,
+    /// Of a file that is kept in LFS.
+    #[error("the content of {path}, which is kept in LFS: {problem}")]
+    Lfs { path: String, problem: Box<Problem> },
+    #[error("the server does not have it")]
+    NoLfsObject,
+    #[error("there is no LFS server to ask: {0}")]
+    NoLfsServer(String),
+    /// A submodule of a repository on disk that is neither there nor anywhere else.
+    #[error("{0}")]
+    NotOnDisk(String),
+    /// What a repository's content asks for and must not get.
+    #[error("{0}")]
+    Unsafe(String),
     #[error("{} is not in a git repository", .0.display())]
     NotARepository(PathBuf),
     #[error("`{0}` is not the name of a ref")]
@@ -185,6 +208,8 @@ impl GitError {
     }
 }
 
+const KEEP_POINTERS: &str = ", or keep the pointers with `lfs=#false`";
+
 impl Problem {
     /// Whether the same call may succeed a moment later.
     fn is_passing(&self) -> bool {
@@ -194,6 +219,14 @@ impl Problem {
     /// The way out.
     pub fn help(&self) -> String {
         let text = match self {
+            Self::Submodule { problem, .. } => return submodules::help(problem),
+            Self::Unlisted => "add it with `git submodule add`",
+            Self::Lfs { problem, .. } => return problem.help() + KEEP_POINTERS,
+            Self::NoLfsProgram => return "install git-lfs".to_owned() + KEEP_POINTERS,
+            Self::NoLfsObject => "run `git lfs push --all` where it is",
+            Self::NoLfsServer(_) => "see that the server has LFS switched on",
+            Self::NotOnDisk(_) => "run `git submodule update --init` in the repository",
+            Self::Unsafe(_) => "change it in the repository",
             Self::Start(_) => "install git, and see that it is in PATH",
             Self::Io { .. } => "see that the folder exists and is readable",
             Self::TimedOut(_) | Self::Unreachable(_) => {

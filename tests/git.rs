@@ -19,10 +19,14 @@ mod disk;
 mod fetch;
 #[path = "support/git_server.rs"]
 mod git_server;
+#[path = "support/links.rs"]
+mod links;
 #[path = "git/refs.rs"]
 mod refs;
 #[path = "support/repo.rs"]
 mod repo;
+#[path = "git/submodules.rs"]
+mod submodules;
 #[path = "git/tree.rs"]
 mod tree;
 

@@ -173,6 +173,19 @@ impl Git {
     }
 }
 
+/// The `.git` of the repository whose root this is. A further work tree of a repository has its own, and then comes the one
+/// that it shares.
+pub(super) fn git_dirs(root: &Path) -> Vec<PathBuf> {
+    let git_dir = match std::fs::read_to_string(root.join(".git")) {
+        Ok(text) => root.join(text.trim_end().trim_start_matches("gitdir: ")),
+        Err(_) if root.join(".git").is_dir() => root.join(".git"),
+        Err(_) => root.to_owned(),
+    };
+    let shared = std::fs::read_to_string(git_dir.join("commondir"));
+    let shared = shared.map(|text| git_dir.join(text.trim_end()));
+    [Some(git_dir), shared.ok()].into_iter().flatten().collect()
+}
+
 /// The owner of a folder that root reads for somebody else.
 fn owner_other_than_root(path: &Path) -> Result<Option<(u32, u32)>, Problem> {
     let metadata = std::fs::metadata(path).map_err(|source| Problem::Io {

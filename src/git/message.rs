@@ -59,6 +59,54 @@ pub(super) fn diagnose(stderr: &str, with_login: bool) -> Problem {
     Problem::Other(essence(stderr))
 }
 
+/// Reads the messages of git-lfs, which has its own.
+pub(super) fn diagnose_lfs(stderr: &str, with_login: bool) -> Problem {
+    let has = |text: &str| stderr.contains(text);
+    let told = || essence(stderr);
+    if has("Object does not exist") {
+        return Problem::NoLfsObject;
+    }
+    if has("Repository or object not found") {
+        return Problem::NoLfsServer(told());
+    }
+    if has("Authentication required") || has("credentials for") || has("could not read Username") {
+        return if with_login {
+            Problem::LoginRefused
+        } else {
+            Problem::LoginNeeded
+        };
+    }
+    if has("Authorization error") {
+        return Problem::Denied;
+    }
+    if has("Rate limit exceeded") || has("rate limit") {
+        return Problem::RateLimited;
+    }
+    if let Some((_, rest)) = stderr.split_once(" from HTTP ") {
+        let code = rest.get(..3).and_then(|code| code.parse().ok());
+        return match code {
+            Some(code @ 500..600) if code != 501 => Problem::ServerFailed(code),
+            _ => Problem::NoLfsServer(told()),
+        };
+    }
+    if has("x509: ") {
+        return Problem::Certificate(told());
+    }
+    if [
+        "dial tcp",
+        "no such host",
+        "i/o timeout",
+        "connection reset",
+        "EOF",
+    ]
+    .iter()
+    .any(|text| has(text))
+    {
+        return Problem::Unreachable(told());
+    }
+    Problem::Other(told())
+}
+
 const CONNECTION: &[&str] = &[
     "Could not resolve host",
     "Could not resolve proxy",
@@ -108,6 +156,9 @@ pub(super) fn essence(stderr: &str) -> String {
         "From ",
         "Use '--' to separate",
         "'git <command>",
+        "Check that ",
+        "error: failed to fetch some objects from",
+        "fetch: Fetching",
     ];
     let lines = stderr
         .split(['\n', '\r'])
@@ -118,6 +169,7 @@ pub(super) fn essence(stderr: &str) -> String {
         let line = line
             .strip_prefix("fatal: ")
             .or_else(|| line.strip_prefix("error: "))
+            .or_else(|| line.strip_prefix("batch response: "))
             .unwrap_or(line);
         without_login(line)
     });
@@ -135,7 +187,7 @@ pub(super) fn essence(stderr: &str) -> String {
 }
 
 /// Takes `user:password@` out of URLs.
-fn without_login(line: &str) -> String {
+pub(super) fn without_login(line: &str) -> String {
     let mut clean = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("://") {

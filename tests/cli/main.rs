@@ -16,6 +16,7 @@ mod logs;
 mod only;
 mod plans;
 mod recipes;
+mod remotes;
 mod repositories;
 mod secrets;
 mod signals;
@@ -29,6 +30,8 @@ mod ways;
 mod git_server;
 #[path = "../support/homes.rs"]
 mod homes;
+#[path = "../support/links.rs"]
+mod links;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/project.rs"]

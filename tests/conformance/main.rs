@@ -13,6 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod baking;
 mod booting;
+mod checkouts;
 mod direct;
 mod escape;
 mod exactness;
@@ -34,6 +35,8 @@ mod oci_layout;
 mod processes;
 #[path = "../support/programs.rs"]
 mod programs;
+#[path = "../support/repo.rs"]
+mod repo;
 #[path = "../support/requests.rs"]
 mod requests;
 #[expect(dead_code, reason = "other tests use the rest")]
@@ -165,6 +168,10 @@ fn local_laws() -> impl Iterator<Item = Trial> {
             one_snapshot_restores_exactly
             a_chain_of_five_restores_exactly
             a_chain_of_seventy_restores_exactly;
+        checkouts:
+            submodules_are_completed_in_place
+            submodules_that_are_not_wanted_any_more_go
+            a_link_in_the_way_of_a_submodule_is_not_followed;
         escape:
             a_hostile_step_gets_nowhere
             a_daemon_does_not_outlive_its_step;

@@ -257,7 +257,7 @@ async fn what_a_commit_needs_is_seen() {
             .unwrap()
     };
     let plain = needs("main").await;
-    assert!(!plain.submodules && !plain.lfs);
+    assert!(plain.gitlinks.is_empty() && !plain.lfs);
     world.work.commit(
         "deep/.gitattributes",
         "# filter=lfs\n*.bin -text filter=lfs diff=lfs\n",
@@ -268,7 +268,9 @@ async fn what_a_commit_needs_is_seen() {
         .work
         .git(&["submodule", "--quiet", "add", &url, "lib"]);
     world.work.git(&["commit", "--quiet", "--message", "lib"]);
-    assert!(needs("main").await.submodules);
+    let gitlinks = needs("main").await.gitlinks;
+    assert_eq!(gitlinks.len(), 1);
+    assert_eq!(gitlinks[0].path, b"lib");
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 //! will own them. Both with the machine's git; see the ADR on git.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,11 +15,13 @@ use super::protocol::{Action, Process, Root, StdioKind};
 use super::session::Session;
 use super::store::{Scratch, failed};
 use crate::backend::{BackendError, BakeError, Checkout, Class};
-use crate::git::{Fetch, Git, GitError, Problem};
+use crate::git::{Extras, Fetch, Git, GitError, Problem};
 use crate::node::TreeEntry;
 use crate::resolve::PinError;
 
+mod lfs;
 mod only;
+mod submodules;
 
 /// Puts a fetched `.git` in its place and makes every tracked path equal to the commit; what is right already is not
 /// touched. A repository that a parent left tells which paths it tracked, and nothing else: its settings run no program
@@ -29,6 +33,7 @@ if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to 
 old=$(mktemp -d)
 trap 'rm -rf -- "$old"' EXIT
 if [ -f .git/index ]; then cp .git/index "$old/index"; fi
+if [ -d .git/modules ]; then find .git/modules -name index -type f -exec cp --parents -- {} "$old" \;; fi
 cp "$2.taken" "$old/files"
 rm -rf .git
 cp -R "$2" .git
@@ -40,7 +45,7 @@ sort -z "$old/files" | comm -z -23 - "$old/new" | xargs -0r rm -rf --
 git reset --quiet --hard
 commit=$(git rev-parse HEAD)
 if [ "$commit" != "$3" ]; then echo "checked out $commit, not $3" >&2; exit 1; fi
-changed=$(git status --porcelain --untracked-files=no)
+changed=$(git status --porcelain --untracked-files=no --ignore-submodules=all)
 if [ -n "$changed" ]; then echo "the work tree is not the commit:" "$changed" >&2; exit 1; fi
 "#;
 
@@ -70,32 +75,21 @@ pub(super) async fn fetch(
             credential: checkout.credential.as_ref(),
             limit,
         };
-        let fetched = match &checkout.only {
-            Some(entries) => return part(git, &fetch, entries, checkout, scratch, &into).await,
-            None => git.fetch_commit(&fetch, &into).await,
+        if let Some(entries) = &checkout.only {
+            return part(git, &fetch, entries, checkout, scratch, &into).await;
+        }
+        let extras = Extras {
+            submodules: checkout.submodules,
+            lfs: checkout.lfs,
         };
+        let fetched = git.fetch_whole(&fetch, extras, &into).await;
         fetched
-            .and_then(|()| only::write_taken(&into, &checkout.taken))
-            .map_err(|error| broken(checkout, scratch, &error))?;
-        let needs = git.needs(&into, &checkout.commit).await;
-        let needs = needs.map_err(|error| broken(checkout, scratch, &error))?;
-        if needs.submodules && checkout.submodules {
-            let cause = "it has submodules, which this version does not check out";
-            return Err(unfetched(
-                checkout,
-                cause,
-                "leave them out with `submodules=#false`".to_owned(),
-            ));
-        }
-        if needs.lfs && checkout.lfs {
-            let cause = "it keeps files in LFS, which this version does not fetch";
-            return Err(unfetched(
-                checkout,
-                cause,
-                "keep the pointers with `lfs=#false`".to_owned(),
-            ));
-        }
-        Ok(())
+            .and_then(|parts| {
+                only::write_taken(&into, &checkout.taken)?;
+                submodules::write_list(&into, &parts)?;
+                lfs::write_list(&into, &parts)
+            })
+            .map_err(|error| broken(checkout, scratch, &error))
     }))
     .await?;
     Ok(())
@@ -111,6 +105,23 @@ async fn part(
 ) -> Result<(), BakeError> {
     let fetched = only::fetch(git, fetch, entries, into).await;
     fetched.map_err(|error| broken(checkout, scratch, &error))
+}
+
+/// Writes what a script in the sandbox reads beside a fetched repository.
+fn write(into: &Path, ending: &str, content: &[u8]) -> Result<(), GitError> {
+    let mut path = into.as_os_str().to_owned();
+    path.push(".");
+    path.push(ending);
+    // Another user reads it, whatever umask this one has.
+    let open = || fs::set_permissions(&path, Permissions::from_mode(0o644));
+    let written = fs::write(&path, content).and_then(|()| open());
+    written.map_err(|source| GitError {
+        operation: "prepare a checkout".to_owned(),
+        problem: Problem::Io {
+            path: path.into(),
+            source,
+        },
+    })
 }
 
 /// What a failed call of git means. What fails in our own folder is no fault of the repository.
@@ -157,12 +168,12 @@ pub(super) async fn check_out(
     let from = format!("{}/{index}", session.repositories());
     let arguments = [checkout.path.clone(), from, checkout.commit.to_string()];
     let commands = match checkout.only {
-        Some(_) => only::CHECK_OUT,
-        None => CHECK_OUT,
+        Some(_) => only::CHECK_OUT.to_owned(),
+        None => [lfs::PREPARE, CHECK_OUT, submodules::CHECK_OUT, lfs::FINISH].concat(),
     };
     script(
         session,
-        commands,
+        &commands,
         &arguments,
         log,
         &format!("check out {}", checkout.path),
@@ -173,14 +184,16 @@ pub(super) async fn check_out(
 /// Checks that a repository in the workspace is whole.
 pub(super) async fn verify(
     session: &mut Session,
+    index: usize,
     checkout: &Checkout,
     log: &mut Log,
 ) -> Result<(), BakeError> {
     let operation = format!("verify the repository {}", checkout.path);
+    let from = format!("{}/{index}", session.repositories());
     script(
         session,
-        VERIFY,
-        std::slice::from_ref(&checkout.path),
+        &[VERIFY, submodules::VERIFY].concat(),
+        &[checkout.path.clone(), from],
         log,
         &operation,
     )

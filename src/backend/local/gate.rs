@@ -21,8 +21,8 @@ pub(super) async fn pass(
 ) -> Result<Vec<String>, BakeError> {
     let mut verified = vec!["commits".to_owned(), "processes ended".to_owned()];
     verified.extend(outside(session, request, log).await?);
-    for checkout in &request.checkouts {
-        checkout::verify(session, checkout, log).await?;
+    for (index, checkout) in request.checkouts.iter().enumerate() {
+        checkout::verify(session, index, checkout, log).await?;
     }
     verified.extend((!request.checkouts.is_empty()).then(|| "git fsck".to_owned()));
     Ok(verified)

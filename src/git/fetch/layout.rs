@@ -2,24 +2,25 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use super::Fetch;
+use crate::git::submodules::Submodule;
 use crate::node::ObjectFormat;
 
 /// Holds the commit while it is fetched, whatever else will name it.
-pub(in super::super) const PIN: &str = "refs/atelier/pin";
-pub(super) const REMOTE: &str = "refs/remotes/origin/";
+pub(in crate::git) const PIN: &str = "refs/atelier/pin";
+pub(in crate::git) const REMOTE: &str = "refs/remotes/origin/";
 
-pub(super) fn branch(reference: &str) -> Option<&str> {
+pub(in crate::git) fn branch(reference: &str) -> Option<&str> {
     reference.strip_prefix("refs/heads/")
 }
 
 /// Makes an empty repository. No template and no default of the machine gets in.
-pub(in super::super) fn create(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
+pub(in crate::git) fn create(git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
     fs::create_dir_all(git_dir)?;
     if fs::read_dir(git_dir)?.next().is_some() {
         return Err(io::Error::new(
@@ -40,8 +41,22 @@ pub(in super::super) fn forget_origin(git_dir: &Path, format: ObjectFormat) -> i
     fs::write(git_dir.join("config"), format_lines(format))
 }
 
+/// Makes a repository of the objects and refs of another one, which are not copied.
+pub(in crate::git) fn lend(from: &Path, git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
+    fs::create_dir_all(git_dir)?;
+    fs::write(git_dir.join("HEAD"), "ref: refs/atelier/none\n")?;
+    fs::write(git_dir.join("config"), format_lines(format))?;
+    for name in ["objects", "refs", "packed-refs", "shallow"] {
+        let target = std::path::absolute(from.join(name))?;
+        if target.exists() {
+            symlink(target, git_dir.join(name))?;
+        }
+    }
+    Ok(())
+}
+
 /// Turns what was fetched into what a clone of this commit looks like.
-pub(super) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()> {
+pub(in crate::git) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()> {
     let head = match branch(fetch.reference) {
         Some(_) => format!("ref: {}\n", fetch.reference),
         None => format!("{}\n", fetch.commit),
@@ -58,7 +73,7 @@ pub(super) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()> {
 }
 
 /// Another user checks it out, whatever umask this one has.
-pub(in super::super) fn open_to_all(path: &Path) -> io::Result<()> {
+pub(in crate::git) fn open_to_all(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_dir() {
         fs::set_permissions(path, Permissions::from_mode(0o755))?;
@@ -125,6 +140,42 @@ fn config(fetch: &Fetch<'_>) -> String {
     text
 }
 
+/// Says that submodules are in use, and where they come from, as `git clone --recurse-submodules` does.
+pub(in crate::git) fn add_submodules(git_dir: &Path, submodules: &[Submodule]) -> io::Result<()> {
+    if submodules.is_empty() {
+        return Ok(());
+    }
+    let mut text = "[submodule]\n\tactive = .\n".to_owned();
+    for submodule in submodules {
+        if let Ok(url) = &submodule.url {
+            let name = submodule.name.replace('\\', "\\\\").replace('"', "\\\"");
+            let _ = write!(text, "[submodule \"{name}\"]\n\turl = {}\n", quoted(url));
+        }
+    }
+    append(git_dir, &text)
+}
+
+/// Says where the work tree of a submodule is, from its `.git` on.
+pub(in crate::git) fn add_work_tree(git_dir: &Path, path: &str) -> io::Result<()> {
+    append(git_dir, &format!("[core]\n\tworktree = {}\n", quoted(path)))
+}
+
+/// Without git-lfs, git takes a file of LFS for changed once it looks into it. So it is to look only if the size or the time
+/// of the last change is another: a copy of a work tree keeps these, and not all else that git compares.
+pub(in crate::git) fn add_lfs(git_dir: &Path) -> io::Result<()> {
+    append(
+        git_dir,
+        "[core]\n\tcheckstat = minimal\n\ttrustctime = false\n",
+    )
+}
+
+fn append(git_dir: &Path, text: &str) -> io::Result<()> {
+    let mut config = OpenOptions::new()
+        .append(true)
+        .open(git_dir.join("config"))?;
+    config.write_all(text.as_bytes())
+}
+
 /// A value of git's configuration, in quotes where it needs them.
 fn quoted(value: &str) -> String {
     if value.contains(['"', '\\', '#', ';', ' ']) {
@@ -135,7 +186,7 @@ fn quoted(value: &str) -> String {
 }
 
 /// How far each commit is from `tip`, from lines of a commit and its parents.
-pub(super) fn distances<'a>(listed: &'a str, tip: &'a str) -> BTreeMap<&'a str, u32> {
+pub(in crate::git) fn distances<'a>(listed: &'a str, tip: &'a str) -> BTreeMap<&'a str, u32> {
     let parents: BTreeMap<&str, &str> = listed
         .lines()
         .map(|line| line.split_once(' ').unwrap_or((line, "")))

@@ -2,10 +2,9 @@
 //! without a `.git`.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
-use crate::git::{Fetch, Git, GitError, Problem};
+use crate::git::{Fetch, Git, GitError};
 use crate::node::{ObjectId, TreeEntry};
 
 /// Puts the files into the workspace; what is right already is not touched.
@@ -41,7 +40,7 @@ pub(super) async fn fetch(
         let object = object.unwrap_or(empty);
         lines.extend_from_slice(format!("{mode} {object}\t{path}\0").as_bytes());
     }
-    write(into, "entries", &lines)
+    super::write(into, "entries", &lines)
 }
 
 /// Writes, beside a fetched repository, which files ancestors took of it.
@@ -51,20 +50,7 @@ pub(super) fn write_taken(into: &Path, taken: &BTreeSet<String>) -> Result<(), G
         lines.extend_from_slice(path.as_bytes());
         lines.push(0);
     }
-    write(into, "taken", &lines)
-}
-
-fn write(into: &Path, ending: &str, content: &[u8]) -> Result<(), GitError> {
-    let mut path = into.as_os_str().to_owned();
-    path.push(".");
-    path.push(ending);
-    fs::write(&path, content).map_err(|source| GitError {
-        operation: "prepare a checkout".to_owned(),
-        problem: Problem::Io {
-            path: path.into(),
-            source,
-        },
-    })
+    super::write(into, "taken", &lines)
 }
 
 const SUBMODULE: &str = "160000";

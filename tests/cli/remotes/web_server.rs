@@ -1,0 +1,224 @@
+//! A real web server with git and LFS behind it, over HTTP and, with the certificate of a private authority, over HTTPS.
+//! What is below `private` wants the login `me` with the password [`PASSWORD`].
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::processes::wait_until;
+
+pub(crate) const PASSWORD: &str = "s3cret-canary";
+
+pub(crate) struct WebServer {
+    folder: TempDir,
+    apache: Child,
+    pub(crate) port: u16,
+    pub(crate) tls_port: u16,
+}
+
+impl WebServer {
+    pub(crate) fn start() -> Self {
+        // Its processes are another user's, who has to get there.
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        open_to_all(folder.path());
+        for name in ["srv", "lfs"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        certify(folder.path());
+        let lfs = folder.path().join("lfs.py");
+        fs::write(&lfs, include_str!("lfs.py")).unwrap();
+        open_to_all(&lfs);
+        let (port, tls_port) = (free_port(), free_port());
+        let config = folder.path().join("apache.conf");
+        fs::write(&config, configuration(folder.path(), port, tls_port)).unwrap();
+        let apache = Command::new("apache2")
+            .args(["-D", "FOREGROUND", "-f"])
+            .arg(&config)
+            .env("PATH", path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // It ends itself with its whole group.
+            .process_group(0)
+            .spawn()
+            .expect("apache2, which ./check installs");
+        wait_until("the web server to answer", || {
+            let answers = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
+            answers(port) && answers(tls_port)
+        });
+        Self {
+            folder,
+            apache,
+            port,
+            tls_port,
+        }
+    }
+
+    /// Where the bare repository `name` is pushed to.
+    pub(crate) fn bare(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("srv/{name}.git"))
+    }
+
+    pub(crate) fn url(&self, name: &str) -> String {
+        format!("http://127.0.0.1:{}/{name}", self.port)
+    }
+
+    pub(crate) fn tls_url(&self, name: &str) -> String {
+        format!("https://127.0.0.1:{}/{name}", self.tls_port)
+    }
+
+    /// The certificate of the authority.
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// Keeps a content in LFS, and returns its pointer.
+    pub(crate) fn keep(&self, content: &[u8]) -> String {
+        let oid = hex::encode(Sha256::digest(content));
+        fs::write(self.object(&oid), content).unwrap();
+        pointer(&oid, content.len())
+    }
+
+    pub(crate) fn object(&self, oid: &str) -> PathBuf {
+        self.folder.path().join("lfs").join(oid)
+    }
+
+    /// Port, method, path, status and user of each request so far.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.folder.path().join("access.log")).unwrap();
+        log.lines().map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn pointer(oid: &str, size: usize) -> String {
+    format!("version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n")
+}
+
+impl Drop for WebServer {
+    fn drop(&mut self) {
+        // It ends its children; killed, it would leave them.
+        let pid = rustix::process::Pid::from_child(&self.apache);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+        self.apache.wait().ok();
+    }
+}
+
+/// Debian has it where a user's PATH does not lead.
+fn path() -> String {
+    format!("{}:/usr/sbin", std::env::var("PATH").unwrap())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn open_to_all(path: &Path) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A private authority, a certificate of the server by it, and the one user.
+fn certify(folder: &Path) {
+    fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1\n").unwrap();
+    let script = format!(
+        "key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
+        openssl req -x509 $key -keyout ca.key -out ca.pem -days 2 -subj '/CN=Acme' \
+            -addext basicConstraints=critical,CA:true -addext keyUsage=critical,keyCertSign
+        openssl req $key -keyout server.key -out server.csr -subj /CN=127.0.0.1
+        openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem
+        echo \"me:$(openssl passwd -apr1 {PASSWORD})\" >users"
+    );
+    let mut openssl = Command::new("sh");
+    let made = openssl.args(["-euc", &script]).current_dir(folder).output();
+    let made = made.unwrap();
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    open_to_all(&folder.join("users"));
+}
+
+const MODULES: &[&str] = &[
+    "mpm_prefork",
+    "authz_core",
+    "authz_user",
+    "authn_core",
+    "authn_file",
+    "auth_basic",
+    "alias",
+    "env",
+    "cgi",
+    "ssl",
+];
+
+fn configuration(folder: &Path, port: u16, tls_port: u16) -> String {
+    let mut text = String::new();
+    if rustix::process::geteuid().is_root() {
+        // It does not serve as root.
+        text += "User www-data\nGroup www-data\n";
+    }
+    for module in MODULES {
+        writeln!(
+            text,
+            "LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so"
+        )
+        .unwrap();
+    }
+    let git = Command::new("git").arg("--exec-path").output().unwrap();
+    let git = String::from_utf8(git.stdout).unwrap();
+    let folder = folder.display();
+    write!(
+        text,
+        r#"
+ServerRoot "{folder}"
+ServerName 127.0.0.1
+DefaultRuntimeDir "{folder}"
+PidFile "{folder}/pid"
+ErrorLog "{folder}/error.log"
+CustomLog "{folder}/access.log" "%{{local}}p %m %U %>s %u"
+StartServers 3
+Mutex posixsem
+Listen 127.0.0.1:{port}
+Listen 127.0.0.1:{tls_port}
+PassEnv PATH
+SetEnv GIT_PROJECT_ROOT "{folder}/srv"
+SetEnv GIT_HTTP_EXPORT_ALL 1
+SetEnv GIT_CONFIG_COUNT 3
+SetEnv GIT_CONFIG_KEY_0 safe.directory
+SetEnv GIT_CONFIG_VALUE_0 *
+SetEnv GIT_CONFIG_KEY_1 uploadpack.allowAnySHA1InWant
+SetEnv GIT_CONFIG_VALUE_1 true
+SetEnv GIT_CONFIG_KEY_2 uploadpack.allowFilter
+SetEnv GIT_CONFIG_VALUE_2 true
+SetEnv LFS_ROOT "{folder}/lfs"
+ScriptAliasMatch "^/(.*)/info/lfs/objects/batch$" "{folder}/lfs.py"
+Alias /objects/ "{folder}/lfs/"
+ScriptAlias / "{git}/git-http-backend/"
+<Directory "/">
+    Require all granted
+</Directory>
+<LocationMatch "^/(objects/)?private/">
+    AuthType Basic
+    AuthName git
+    AuthUserFile "{folder}/users"
+    Require valid-user
+</LocationMatch>
+<VirtualHost 127.0.0.1:{tls_port}>
+    SSLEngine on
+    SSLCertificateFile "{folder}/server.pem"
+    SSLCertificateKeyFile "{folder}/server.key"
+</VirtualHost>
+"#,
+        git = git.trim(),
+    )
+    .unwrap();
+    text
+}
