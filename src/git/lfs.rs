@@ -50,7 +50,7 @@ impl Git {
             store::borrow_from(root, wanted.git_dir, &kept).await?;
         }
         if let Some(first) = store::missing(wanted.git_dir, &kept).first() {
-            let told = self.fetch_objects(whole, wanted, deadline).await;
+            let told = self.fetch_lfs_objects(whole, wanted, deadline).await;
             // Git-lfs asks also for what only looks like a file of it; what it says matters if something lacks.
             if let Some(lacking) = store::missing(wanted.git_dir, &kept).first() {
                 let problem = told.err().unwrap_or(Problem::NoLfsObject);
@@ -104,7 +104,7 @@ impl Git {
         Ok(self.run(version).await?.success)
     }
 
-    async fn fetch_objects(
+    async fn fetch_lfs_objects(
         &self,
         whole: &Fetch<'_>,
         wanted: Wanted<'_>,
