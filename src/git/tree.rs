@@ -7,10 +7,16 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
+
 use super::fetch::{Remover, address, at, call, layout, patiently, reach, start};
 use super::run::{Call, Reach};
 use super::{Fetch, Git, GitError, Problem, RepoLocation};
 use crate::node::ObjectId;
+
+/// What the specification of LFS says of pointers.
+const POINTER: &[u8] = b"\noid sha256:";
+const LARGEST_POINTER: u64 = 1024;
 
 /// For work on a repository of our own.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -101,6 +107,46 @@ impl Git {
             operation: "write an empty file".to_owned(),
             problem,
         })
+    }
+
+    /// Whether any of the objects looks like a pointer to what is kept in LFS.
+    pub async fn has_pointer(
+        &self,
+        git_dir: &Path,
+        objects: &BTreeSet<ObjectId>,
+    ) -> Result<bool, GitError> {
+        let deadline = Instant::now() + LIMIT;
+        let looked = self.small_objects(git_dir, objects, deadline).await;
+        looked
+            .map(|small| memmem::find(&small, POINTER).is_some())
+            .map_err(|problem| GitError {
+                operation: "look for files in LFS".to_owned(),
+                problem,
+            })
+    }
+
+    /// The contents of those objects that are no larger than a pointer can be.
+    async fn small_objects(
+        &self,
+        git_dir: &Path,
+        objects: &BTreeSet<ObjectId>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, Problem> {
+        let sizes = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
+        let sizes = call(Reach::Folder, git_dir, Call::arguments(sizes), deadline);
+        let told = self.succeed_with(sizes, &lines(objects)).await?;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        let small = told.lines().filter_map(|line| {
+            let (id, size) = line.split_once(' ')?;
+            (size.parse::<u64>().ok()? <= LARGEST_POINTER).then_some(id)
+        });
+        let small: String = small.flat_map(|id| [id, "\n"]).collect();
+        if small.is_empty() {
+            return Ok(Vec::new());
+        }
+        let contents = Call::arguments(["cat-file", "--batch"]);
+        let contents = call(Reach::Folder, git_dir, contents, deadline);
+        self.succeed_with(contents, small.as_bytes()).await
     }
 
     /// First the trees, then what is missing.

@@ -240,6 +240,80 @@ fn a_pattern_for_nothing_is_a_warning_with_its_place() {
     assert!(ran.stderr.contains("prebuild.kdl:3"), "{}", ran.stderr);
 }
 
+/// A repository with a submodule and a file in LFS, both on this disk.
+fn with_parts(file: &str) -> Project {
+    let project = Project::empty();
+    let folder = project.root.parent().unwrap().to_owned();
+    let library = Repo::init(&folder.join("library"), &[]);
+    library.commit("lib.txt", "the library");
+    project.write("package.json", "{}");
+    project.write(".gitattributes", "*.bin filter=lfs -text\n");
+    let object = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    project.write(
+        "assets/hello.bin",
+        &format!("version https://git-lfs.github.com/spec/v1\noid sha256:{object}\nsize 5\n"),
+    );
+    project.write(&format!(".git/lfs/objects/2c/f2/{object}"), "hello");
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        "../library",
+        "vendor/lib",
+    ];
+    project.git(&add);
+    project.write("prebuild.kdl", file);
+    project.commit("one");
+    project
+}
+
+/// behaviours 1.22
+#[test]
+fn what_is_kept_elsewhere_is_fetched_too() {
+    let project = with_parts(
+        r#"
+prebuild part {
+    from dev-base
+    repo "." path=web { only package.json "assets/**" "vendor/**"; }
+}
+prebuild whole { from prebuild=part; repo "." path=web; }
+"#,
+    );
+    let sh = |target: &str, script: &str| {
+        let ran = project.run(&["up", target, "--", "sh", "-c", script]);
+        ran.expect(0).stdout
+    };
+    assert_eq!(
+        sh(
+            "part",
+            "cd web; find ~ ! -type d | sort; cat assets/hello.bin vendor/lib/lib.txt"
+        ),
+        "/home/dev/web/assets/hello.bin\n/home/dev/web/package.json\n/home/dev/web/vendor/lib/lib.txt\nhellothe library"
+    );
+    assert_eq!(
+        sh(
+            "whole",
+            "cd web; git status --porcelain; git submodule status | cut -c 1; cat assets/hello.bin vendor/lib/lib.txt"
+        ),
+        " \nhellothe library"
+    );
+}
+
+#[test]
+fn pointers_and_empty_folders_are_kept_if_that_is_wanted() {
+    let project = with_parts(
+        r#"from dev-base; repo "." path=web lfs=#false submodules=#false { only "assets/**" "vendor/**"; }"#,
+    );
+    let script = "cd web; head -n 1 assets/hello.bin; find vendor";
+    let ran = project.run(&["up", "--", "sh", "-c", script]).expect(0);
+    assert_eq!(
+        ran.stdout,
+        "version https://git-lfs.github.com/spec/v1\nvendor\nvendor/lib\n"
+    );
+}
+
 /// Whether a server can leave out what is not wanted, or not.
 #[test]
 fn files_come_from_servers_of_all_kinds() {

@@ -174,7 +174,7 @@ impl Bake<'_> {
             self.log.notice(&notice);
         }
         for (index, checkout) in checkouts.iter().enumerate() {
-            checkout::check_out(session, index, checkout, &mut self.log).await?;
+            checkout::check_out(session, index, checkout, &self.scratch, &mut self.log).await?;
         }
         self.write_files().await
     }

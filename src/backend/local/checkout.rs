@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atelier_lang::graph::User;
@@ -15,8 +16,7 @@ use super::protocol::{Action, Process, Root, StdioKind};
 use super::session::Session;
 use super::store::{Scratch, failed};
 use crate::backend::{BackendError, BakeError, Checkout, Class};
-use crate::git::{Extras, Fetch, Git, GitError, Problem};
-use crate::node::TreeEntry;
+use crate::git::{Extras, Fetch, Git, GitError, Part, Problem};
 use crate::resolve::PinError;
 
 mod lfs;
@@ -75,53 +75,51 @@ pub(super) async fn fetch(
             credential: checkout.credential.as_ref(),
             limit,
         };
-        if let Some(entries) = &checkout.only {
-            return part(git, &fetch, entries, checkout, scratch, &into).await;
-        }
         let extras = Extras {
             submodules: checkout.submodules,
             lfs: checkout.lfs,
         };
-        let fetched = git.fetch_whole(&fetch, extras, &into).await;
-        fetched
-            .and_then(|parts| {
-                only::write_taken(&into, &checkout.taken)?;
-                submodules::write_list(&into, &parts)?;
-                lfs::write_list(&into, &parts)
-            })
-            .map_err(|error| broken(checkout, scratch, &error))
+        let fetched = match &checkout.only {
+            Some(entries) => only::fetch(git, &fetch, extras, entries, &into).await,
+            None => match git.fetch_whole(&fetch, extras, &into).await {
+                Ok(parts) => write_lists(&parts, &checkout.taken, &into),
+                Err(error) => Err(error),
+            },
+        };
+        fetched.map_err(|error| broken(checkout, scratch, &error))
     }))
     .await?;
     Ok(())
 }
 
-async fn part(
-    git: &Git,
-    fetch: &Fetch<'_>,
-    entries: &BTreeSet<TreeEntry>,
-    checkout: &Checkout,
-    scratch: &Scratch,
-    into: &Path,
-) -> Result<(), BakeError> {
-    let fetched = only::fetch(git, fetch, entries, into).await;
-    fetched.map_err(|error| broken(checkout, scratch, &error))
+/// Writes what the scripts need to know of a whole repository.
+fn write_lists(parts: &[Part], taken: &BTreeSet<String>, into: &Path) -> Result<(), GitError> {
+    only::write_taken(into, taken)?;
+    submodules::write_list(into, parts)?;
+    lfs::write_list(into, parts)
 }
 
 /// Writes what a script in the sandbox reads beside a fetched repository.
 fn write(into: &Path, ending: &str, content: &[u8]) -> Result<(), GitError> {
-    let mut path = into.as_os_str().to_owned();
-    path.push(".");
-    path.push(ending);
+    let path = beside(into, ending);
     // Another user reads it, whatever umask this one has.
     let open = || fs::set_permissions(&path, Permissions::from_mode(0o644));
     let written = fs::write(&path, content).and_then(|()| open());
-    written.map_err(|source| GitError {
+    written.map_err(|source| unprepared(path, source))
+}
+
+fn beside(into: &Path, ending: &str) -> PathBuf {
+    let mut path = into.as_os_str().to_owned();
+    path.push(".");
+    path.push(ending);
+    path.into()
+}
+
+fn unprepared(path: PathBuf, source: io::Error) -> GitError {
+    GitError {
         operation: "prepare a checkout".to_owned(),
-        problem: Problem::Io {
-            path: path.into(),
-            source,
-        },
-    })
+        problem: Problem::Io { path, source },
+    }
 }
 
 /// What a failed call of git means. What fails in our own folder is no fault of the repository.
@@ -163,22 +161,26 @@ pub(super) async fn check_out(
     session: &mut Session,
     index: usize,
     checkout: &Checkout,
+    scratch: &Scratch,
     log: &mut Log,
 ) -> Result<(), BakeError> {
     let from = format!("{}/{index}", session.repositories());
-    let arguments = [checkout.path.clone(), from, checkout.commit.to_string()];
-    let commands = match checkout.only {
-        Some(_) => only::CHECK_OUT.to_owned(),
-        None => [lfs::PREPARE, CHECK_OUT, submodules::CHECK_OUT, lfs::FINISH].concat(),
-    };
-    script(
-        session,
-        &commands,
-        &arguments,
-        log,
-        &format!("check out {}", checkout.path),
-    )
-    .await
+    let operation = format!("check out {}", checkout.path);
+    let whole = [lfs::PREPARE, CHECK_OUT, submodules::CHECK_OUT, lfs::FINISH].concat();
+    let commit = checkout.commit.to_string();
+    let path = checkout.path.clone();
+    if checkout.only.is_none() {
+        return script(session, &whole, &[path, from, commit], log, &operation).await;
+    }
+    let arguments = [path.clone(), from.clone()];
+    script(session, only::CHECK_OUT, &arguments, log, &operation).await?;
+    if only::has_elsewhere(&scratch.path(&format!("git/{index}"))) {
+        let aside = format!(".atelier-checkout-{index}");
+        let arguments = [aside.clone(), from.clone(), commit];
+        script(session, &whole, &arguments, log, &operation).await?;
+        script(session, only::TAKE, &[path, from, aside], log, &operation).await?;
+    }
+    Ok(())
 }
 
 /// Checks that a repository in the workspace is whole.

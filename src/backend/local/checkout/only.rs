@@ -2,9 +2,10 @@
 //! without a `.git`.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
-use crate::git::{Fetch, Git, GitError};
+use crate::git::{Extras, Fetch, Git, GitError};
 use crate::node::{ObjectId, TreeEntry};
 
 /// Puts the files into the workspace; what is right already is not touched.
@@ -23,17 +24,39 @@ changed=$(git diff-files --name-only)
 if [ -n "$changed" ]; then echo "the work tree is not the commit:" "$changed" >&2; exit 1; fi
 "#;
 
-/// Fetches the objects of the files into `into`, and writes beside it how they are to be put in place.
+/// Follows on both scripts, where files are kept in LFS or belong to submodules: takes those from a checkout of the whole
+/// repository, and removes that.
+pub(super) const TAKE: &str = r#"
+cd -P -- "$1"
+if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
+xargs -0r sh -euc '
+    for path; do
+        rm -rf -- "./$path"
+        cp -a -- "$0/$path" "./$path"
+        find "./$path" -name .git -prune -exec rm -rf -- {} +
+    done' "/home/dev/$3" <"$2.elsewhere"
+rm -rf -- "/home/dev/$3"
+"#;
+
+/// Fetches the objects of the files into `into`, and writes beside it how they are to be put in place. Where some are kept
+/// elsewhere, `into` is all of the repository.
 pub(super) async fn fetch(
     git: &Git,
     fetch: &Fetch<'_>,
+    extras: Extras,
     entries: &BTreeSet<TreeEntry>,
     into: &Path,
 ) -> Result<(), GitError> {
     // A submodule's object is a commit of another repository.
-    let objects = entries.iter().filter(|entry| entry.mode != SUBMODULE);
+    let is_submodule = |entry: &&TreeEntry| entry.mode == SUBMODULE;
+    let objects = entries.iter().filter(|entry| !is_submodule(entry));
     let objects: BTreeSet<ObjectId> = objects.filter_map(|entry| entry.object).collect();
     git.fetch_objects(fetch, &objects, into).await?;
+    let has_submodule = extras.submodules && entries.iter().any(|entry| is_submodule(&entry));
+    let has_pointer = extras.lfs && git.has_pointer(into, &objects).await?;
+    if has_submodule || has_pointer {
+        fetch_whole(git, fetch, extras, entries, into).await?;
+    }
     let empty = git.add_empty_object(into).await?;
     let mut lines = Vec::new();
     for TreeEntry { path, mode, object } in entries {
@@ -42,6 +65,39 @@ pub(super) async fn fetch(
     }
     super::write(into, "entries", &lines)
 }
+
+async fn fetch_whole(
+    git: &Git,
+    fetch: &Fetch<'_>,
+    extras: Extras,
+    entries: &BTreeSet<TreeEntry>,
+    into: &Path,
+) -> Result<(), GitError> {
+    let removed = fs::remove_dir_all(into);
+    removed.map_err(|source| super::unprepared(into.to_owned(), source))?;
+    let parts = git.fetch_whole(fetch, extras, into).await?;
+    super::write_lists(&parts, &BTreeSet::new(), into)?;
+    let in_lfs: BTreeSet<&[u8]> = parts
+        .iter()
+        .filter(|part| part.path.is_empty())
+        .flat_map(|part| part.lfs.iter().map(Vec::as_slice))
+        .collect();
+    let mut elsewhere = Vec::new();
+    for TreeEntry { path, mode, object } in entries {
+        let is_submodule = extras.submodules && mode == SUBMODULE;
+        if is_submodule || (object.is_some() && in_lfs.contains(path.as_bytes())) {
+            elsewhere.extend([path.as_bytes(), b"\0"].concat());
+        }
+    }
+    super::write(into, ELSEWHERE, &elsewhere)
+}
+
+/// Whether a repository that was fetched into `into` has files that are kept elsewhere.
+pub(super) fn has_elsewhere(into: &Path) -> bool {
+    super::beside(into, ELSEWHERE).exists()
+}
+
+const ELSEWHERE: &str = "elsewhere";
 
 /// Writes, beside a fetched repository, which files ancestors took of it.
 pub(super) fn write_taken(into: &Path, taken: &BTreeSet<String>) -> Result<(), GitError> {
