@@ -10,13 +10,17 @@ mod args;
 mod build;
 mod check;
 mod config;
+mod depends;
 mod doctor;
+mod excerpt;
 mod exec;
+mod explain;
 mod failure;
 mod fsck;
 mod history;
 mod interrupt;
 mod key;
+mod leaves;
 mod log;
 mod pinning;
 mod progress;
@@ -24,6 +28,7 @@ mod project;
 mod report;
 mod sandboxes;
 mod snapshots;
+mod stored;
 mod ui;
 mod up;
 mod update;
@@ -102,6 +107,8 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Plan(args) => Box::pin(build::plan(args)).await,
         Command::Check(args) => Box::pin(check::check(args)).await,
         Command::Update(args) => Box::pin(update::update(args)).await,
+        Command::Explain(args) => Box::pin(explain::explain(args)).await,
+        Command::WhyDepends(args) => depends::why_depends(&args),
         Command::Up(args) => Box::pin(up::up(args)).await,
         Command::Ps(args) => sandboxes::ps(&args).await,
         Command::Exec(args) => Box::pin(exec::exec(args)).await,

@@ -2,7 +2,7 @@
 //!
 //! The encoding is PASETO's pre-authentication encoding, nested: a count, then each piece with its length, all as
 //! little-endian 64-bit numbers. That makes it injective, and so it can be decoded. One walker, [`write_preimage`],
-//! feeds two sinks: the bytes that are hashed, and the fields that explain a difference; they cannot drift apart.
+//! feeds two sinks: the bytes that are hashed, and the tree that explains a difference; they cannot drift apart.
 
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,7 @@ use crate::node::{
 
 mod decode;
 pub mod json;
+pub mod tree;
 
 pub use decode::{NotAPreimage, decode};
 
@@ -32,14 +33,6 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// One leaf by name, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Such as `repo wallet / commit`.
-    pub name: String,
-    pub value: String,
-}
-
 /// The bytes that are hashed, and stored beside the snapshot.
 pub fn preimage(node: &ResolvedNode) -> Vec<u8> {
     let mut bytes = Bytes {
@@ -55,16 +48,6 @@ pub fn key(node: &ResolvedNode) -> ContentKey {
 
 pub fn key_of_preimage(preimage: &[u8]) -> ContentKey {
     ContentKey(Sha256::digest(preimage).into())
-}
-
-/// Every leaf of the encoding, in order.
-pub fn fields(node: &ResolvedNode) -> Vec<Field> {
-    let mut fields = Fields {
-        open: Vec::new(),
-        fields: Vec::new(),
-    };
-    write_preimage(node, &mut fields);
-    fields.fields
 }
 
 /// Writes a node in its canonical order. Destructures without `..`: a new field does not compile until someone
@@ -315,38 +298,5 @@ impl Preimage for Bytes {
             whole.extend_from_slice(&pieces);
             self.push(&whole);
         }
-    }
-}
-
-/// The sink for people.
-struct Fields {
-    open: Vec<String>,
-    fields: Vec<Field>,
-}
-
-impl Preimage for Fields {
-    fn open(&mut self, field: &str) {
-        // A path or a variable may look like several names; quoted, it stays one, and every leaf's name is unique.
-        let looks_joined = field.contains(" / ") || field.starts_with('"');
-        self.open.push(if looks_joined {
-            format!("{field:?}")
-        } else {
-            field.to_owned()
-        });
-    }
-
-    fn piece(&mut self, field: &str, value: Value<'_>) {
-        // The outermost name is the same everywhere.
-        let names = self.open.iter().skip(1).map(String::as_str).chain([field]);
-        let name = names.collect::<Vec<_>>().join(" / ");
-        let value = match value {
-            Value::Text(text) => text.to_owned(),
-            Value::Bytes(bytes) => hex::encode(bytes),
-        };
-        self.fields.push(Field { name, value });
-    }
-
-    fn close(&mut self) {
-        self.open.pop();
     }
 }

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod config;
 mod draft;
 pub mod event;
+pub mod explain;
 pub mod git;
 mod group;
 pub mod key;

@@ -328,6 +328,13 @@ fn steps(node: &Node, checkouts: &[Checkout]) -> Vec<ResolvedStep> {
 }
 
 impl PinnedNode<'_> {
+    /// The repository that lands at a path.
+    pub fn repo(&self, path: &str) -> Option<&Repo> {
+        let mut checkouts = self.checkouts.iter().zip(&self.node.repos);
+        let found = checkouts.find(|(checkout, _)| checkout.path == path);
+        found.map(|(_, repo)| repo)
+    }
+
     /// Names of secrets that its steps see and that `given` lacks.
     pub fn missing_secrets(&self, given: &Secrets) -> Vec<&str> {
         let names = self.node.secrets.iter().map(|name| name.value.as_str());

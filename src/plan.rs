@@ -3,7 +3,8 @@
 //! The one lookup routine: `plan` prints what it decides and `build` carries it out.
 
 use crate::backend::{Presence, Snapshot};
-use crate::key::{self, Field};
+use crate::explain::{Change, changes};
+use crate::key;
 use crate::node::ContentKey;
 
 /// A node with its key, ready to be looked up.
@@ -40,19 +41,6 @@ pub enum Reason {
     /// The last bake was keyed by an encoding that this version does not know.
     SchemeUpgrade,
 }
-
-/// One leaf of the preimage that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub field: String,
-    /// `None` if it was not there.
-    pub old: Option<String>,
-    /// `None` if it is not there any more.
-    pub new: Option<String>,
-}
-
-/// The field that holds the parent's key, as [`key::fields`] names it.
-const PARENT_KEY: &str = "from / parent key";
 
 impl Reason {
     /// The name in JSON.
@@ -110,37 +98,10 @@ fn reason(candidate: &Candidate) -> Reason {
     let (Ok(old), Ok(new)) = (key::decode(last), key::decode(&candidate.preimage)) else {
         return Reason::SchemeUpgrade;
     };
-    let changes = changes(&key::fields(&old), &key::fields(&new));
-    if changes.iter().all(|change| change.field == PARENT_KEY) {
+    let changes = changes(&old, &new);
+    if changes.iter().all(Change::is_of_parent) {
         Reason::ParentChanged(changes)
     } else {
         Reason::Changed(changes)
     }
-}
-
-/// The leaves that differ, in the new node's order, then what is gone. Names are unique within one node.
-pub fn changes(old: &[Field], new: &[Field]) -> Vec<Change> {
-    let value = |fields: &[Field], name: &str| {
-        fields
-            .iter()
-            .find(|field| field.name == name)
-            .map(|field| field.value.clone())
-    };
-    let changed = new.iter().filter_map(|field| {
-        let old = value(old, &field.name);
-        (old.as_ref() != Some(&field.value)).then(|| Change {
-            field: field.name.clone(),
-            old,
-            new: Some(field.value.clone()),
-        })
-    });
-    let gone = old
-        .iter()
-        .filter(|field| value(new, &field.name).is_none())
-        .map(|field| Change {
-            field: field.name.clone(),
-            old: Some(field.value.clone()),
-            new: None,
-        });
-    changed.chain(gone).collect()
 }

@@ -12,8 +12,8 @@ use atelier::resolve::{
     ImageLocation, PinError, Pinned, Pins, RepoInput, RepoLocation, host, resolve_all,
 };
 use atelier_lang::graph::{
-    Base, Content, File, Graph, ImageRef, Node, NodeId, Reference, Repo as RepoNode, RepoSource,
-    Resources,
+    Base, Content, File, Graph, ImageRef, Node, NodeId, Places, Reference, Repo as RepoNode,
+    RepoSource, Resources,
 };
 use atelier_lang::source::VirtualPath;
 use atelier_lang::span::{FileId, Span, Spanned};
@@ -59,6 +59,11 @@ fn node(name: &str, image: ImageRef) -> Node {
             timeout: std::time::Duration::from_secs(1),
         },
         about: None,
+        places: Places {
+            base: span(1),
+            env: std::collections::BTreeMap::default(),
+            path: Vec::new(),
+        },
         span: span(0),
     }
 }
@@ -73,6 +78,7 @@ fn repo(start: u32, source: RepoSource, reference: Option<Reference>) -> RepoNod
         submodules: false,
         lfs: false,
         only: None,
+        properties: std::collections::BTreeMap::default(),
         span: span(start),
     }
 }

@@ -117,6 +117,15 @@ fn hidden_base(nodes: &[Node]) -> Option<Base> {
     Some(Base::Hidden { at: node.name.span })
 }
 
+impl Variable {
+    pub(crate) fn at(&self) -> Span {
+        Span {
+            end: self.value.span.end,
+            ..self.name.span
+        }
+    }
+}
+
 impl Base {
     pub(crate) fn at(&self) -> Span {
         match self {

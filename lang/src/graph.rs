@@ -41,7 +41,19 @@ pub struct Node {
     pub caches: Vec<Cache>,
     pub resources: Resources,
     pub about: Option<String>,
+    pub places: Places,
     pub span: Span,
+}
+
+/// Where that of a node stands which holds no place itself: in the node or, if it is inherited, in an ancestor.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// What says where it starts.
+    pub base: Span,
+    /// By the variable.
+    pub env: BTreeMap<String, Span>,
+    /// As [`Node::path`].
+    pub path: Vec<Span>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +90,8 @@ pub struct Repo {
     pub lfs: bool,
     /// Which of its files are taken, without a `.git`; `None`: all of them, with it.
     pub only: Option<Only>,
+    /// Where each of its properties is stated, by name.
+    pub properties: BTreeMap<String, Span>,
     pub span: Span,
 }
 

@@ -44,7 +44,7 @@ pub fn visible(text: &str) -> String {
 }
 
 /// A character that a reader would not see, or not see as what it is.
-pub(crate) fn is_odd(character: char) -> bool {
+pub fn is_odd(character: char) -> bool {
     character.is_control() || is_zero_width(character) || is_direction(character)
 }
 

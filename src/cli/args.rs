@@ -30,6 +30,12 @@ pub(super) enum Command {
     /// Pin inputs anew in the lock, and print what has moved
     #[command(after_help = "Example: atelier update github.com/acme/web")]
     Update(UpdateArgs),
+    /// Say of a target and what it stands on: cached or not, and which lines of the file made the difference
+    #[command(after_help = "Example: atelier explain web --against snap-0123456789ab")]
+    Explain(ExplainArgs),
+    /// Show which prebuilds lead from one to another that it stands on
+    #[command(after_help = "Example: atelier why-depends web tools")]
+    WhyDepends(WhyDependsArgs),
     /// Boot a sandbox from a snapshot, baking what is missing, and run a command or a shell in it
     #[command(after_help = "Example: atelier up examples/node/prebuild.kdl -- node --version")]
     Up(UpArgs),
@@ -212,6 +218,35 @@ pub(super) struct UpdateArgs {
     pub json: bool,
     #[command(flatten)]
     pub secrets: SecretArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// [FILE] [TARGET…], as for `build`
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// What to compare with: a snapshot's KEY, the path of a LOCK, or the last bake of each target
+    #[arg(long, value_name = "KEY|LOCK|last", default_value = "last")]
+    pub against: String,
+    /// Print all of it as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub resolve: ResolveArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WhyDependsArgs {
+    /// [FILE] A B: two prebuilds, of which the first may stand on the second
+    #[arg(value_name = "FILE|TARGET", required = true)]
+    pub words: Vec<String>,
+    /// Print the chain as JSON
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
 }

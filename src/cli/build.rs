@@ -20,9 +20,10 @@ use super::{exit, progress, ui};
 use crate::backend::local::{Isolation, Local};
 use crate::backend::{Backend, BakeRequest, Cancel};
 use crate::event;
-use crate::pin::{self, PinnedNode, Secrets};
+use crate::pin::{PinnedNode, Secrets};
 use crate::plan::{Action, Candidate, Reason};
 use crate::realise::{self, Ended, Options, Work};
+use crate::resolve::live::Live;
 
 /// A plan for some nodes, and what a later command needs to act on it.
 pub(super) struct Planned<'g> {
@@ -32,6 +33,8 @@ pub(super) struct Planned<'g> {
     pub warnings: Vec<Diagnostic>,
     pub backend: Local,
     pub history: History,
+    /// What was asked of the world, and is not asked again.
+    pub live: Live,
 }
 
 /// What the command line gives to bakes.
@@ -79,14 +82,9 @@ async fn resolve_and_plan<'g>(
     }
     let backend = Local::open(&project.store, project.isolation)?;
     let backend = backend.with_registries(project.registries.clone());
-    let Resolved { pinned, warnings } = project.resolve(needed, pinning).await?;
-    let nodes = pin::pin(&project.graph, needed, &pinned).map_err(|faults| {
-        let errors = faults
-            .into_iter()
-            .map(|fault| (fault.span, fault.error))
-            .collect();
-        Failure::unresolved(project.sources.clone(), errors)
-    })?;
+    let live = project.world(needed, &pinning.secrets)?;
+    let Resolved { pinned, warnings } = project.resolve(needed, pinning, &live).await?;
+    let nodes = project.pin(needed, &pinned)?;
     let history = History::of(&project.store, &project.file);
     let candidates: Vec<Candidate> = nodes
         .iter()
@@ -101,6 +99,7 @@ async fn resolve_and_plan<'g>(
         warnings,
         backend,
         history,
+        live,
     })
 }
 

@@ -1,7 +1,7 @@
 //! A project's inputs, pinned: by its lock as far as the command line lets it, else by the world as it is.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use atelier_lang::code;
 use atelier_lang::diag::{self, Diagnostic};
@@ -15,7 +15,8 @@ use super::project::{self, Project};
 use super::ui;
 use crate::draft;
 use crate::lock::{self, Lock, Locked, NotLocked};
-use crate::pin::Secrets;
+use crate::pin::{self, PinnedNode, Secrets};
+use crate::resolve::live::Live;
 use crate::resolve::{OnlyInput, Pinned, resolve_all};
 use crate::world::Disk;
 
@@ -56,58 +57,29 @@ impl Pinning {
     }
 }
 
+/// A lock to pin by, and what people call its file.
+pub(super) struct LockFile {
+    pub name: String,
+    /// `None` if there is none.
+    pub lock: Option<Lock>,
+}
+
 impl Project {
-    /// Pins all inputs of the nodes.
+    /// Pins all inputs of the nodes by the project's lock, as far as the command line lets it, and by the world.
     pub(super) async fn resolve(
         &self,
         needed: &[NodeId],
         pinning: &Pinning,
+        live: &Live,
     ) -> Result<Resolved, Failure> {
-        let lock = match pinning.lock {
-            LockUse::Pins | LockUse::Decides => self.lock()?,
-            LockUse::Ignored => None,
+        let file = LockFile {
+            name: self.lock_name(),
+            lock: match pinning.lock {
+                LockUse::Pins | LockUse::Decides => self.lock()?,
+                LockUse::Ignored => None,
+            },
         };
-        let mut live = self.live(needed, &pinning.secrets)?;
-        let is_host =
-            |base: &Base| matches!(base, Base::Image(image) if self.config.is_host(image));
-        if needed.iter().any(|&id| is_host(&self.graph.node(id).base)) {
-            live = live.with_host_paths(self.config.host_paths()?);
-        }
-        let is_there = lock.is_some();
-        let lock = lock.unwrap_or_default();
-        let pins = Locked {
-            lock: &lock,
-            live: &live,
-        };
-        let missing = pins.missing(&self.graph, needed);
-        if pinning.lock == LockUse::Decides && !missing.is_empty() {
-            let label = |missing: &NotLocked| match is_there {
-                true => self.unlocked(missing),
-                false => format!("there is no {}", self.lock_name()),
-            };
-            return Err(Failure::not_locked(self.sources.clone(), missing, label));
-        }
-        for other in missing.iter().filter(|missing| missing.locked_as.is_some()) {
-            let input = &other.input;
-            ui::notice(&format!(
-                "{input} is resolved anew, {}",
-                self.unlocked(other)
-            ));
-        }
-        self.pin_by(needed, &pins).await
-    }
-
-    /// Pins all inputs of the nodes by a lock, this project's or another one.
-    pub(super) async fn pin_by(
-        &self,
-        needed: &[NodeId],
-        pins: &Locked<'_>,
-    ) -> Result<Resolved, Failure> {
-        let pinned = resolve_all(&self.graph, needed, pins).await;
-        for notice in self.registries.notices() {
-            ui::notice(&notice);
-        }
-        let pinned = pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))?;
+        let pinned = self.resolve_by(needed, pinning, file, live).await?;
         for notice in pinned.notices() {
             ui::notice(notice);
         }
@@ -116,12 +88,58 @@ impl Project {
         Ok(Resolved { pinned, warnings })
     }
 
-    /// Why an input has no entry.
-    fn unlocked(&self, missing: &NotLocked) -> String {
-        let name = self.lock_name();
-        match &missing.locked_as {
-            Some(other) => format!("{name} has it as {other}"),
-            None => format!("not in {name}"),
+    /// The same by a lock that may be another one.
+    pub(super) async fn resolve_by(
+        &self,
+        needed: &[NodeId],
+        pinning: &Pinning,
+        file: LockFile,
+        live: &Live,
+    ) -> Result<Pinned, Failure> {
+        let LockFile { name, lock } = file;
+        let lock = lock.filter(|_| pinning.lock != LockUse::Ignored);
+        let is_there = lock.is_some();
+        let lock = lock.unwrap_or_default();
+        let pins = Locked { lock: &lock, live };
+        let missing = pins.missing(&self.graph, needed);
+        if pinning.lock == LockUse::Decides && !missing.is_empty() {
+            let label = |missing: &NotLocked| match is_there {
+                true => unlocked(missing, &name),
+                false => format!("there is no {name}"),
+            };
+            return Err(Failure::not_locked(self.sources.clone(), missing, label));
+        }
+        for other in missing.iter().filter(|missing| missing.locked_as.is_some()) {
+            let (input, unlocked) = (&other.input, unlocked(other, &name));
+            ui::notice(&format!("{input} is resolved anew, {unlocked}"));
+        }
+        let pinned = resolve_all(&self.graph, needed, &pins).await;
+        for notice in self.registries.notices() {
+            ui::notice(&notice);
+        }
+        pinned.map_err(|errors| Failure::unresolved(self.sources.clone(), errors))
+    }
+
+    /// The nodes with their keys.
+    pub(super) fn pin<'g>(
+        &'g self,
+        needed: &[NodeId],
+        pinned: &Pinned,
+    ) -> Result<Vec<PinnedNode<'g>>, Failure> {
+        pin::pin(&self.graph, needed, pinned).map_err(|faults| {
+            let errors = faults.into_iter().map(|fault| (fault.span, fault.error));
+            Failure::unresolved(self.sources.clone(), errors.collect())
+        })
+    }
+
+    /// Where the inputs of the nodes are looked for, image `host` among them.
+    pub(super) fn world(&self, needed: &[NodeId], secrets: &Secrets) -> Result<Live, Failure> {
+        let live = self.live(needed, secrets)?;
+        let is_host =
+            |base: &Base| matches!(base, Base::Image(image) if self.config.is_host(image));
+        match needed.iter().any(|&id| is_host(&self.graph.node(id).base)) {
+            true => Ok(live.with_host_paths(self.config.host_paths()?)),
+            false => Ok(live),
         }
     }
 
@@ -163,6 +181,33 @@ impl Project {
         let path = self.lock_path();
         let inside = path.strip_prefix(&self.root).unwrap_or(&path);
         inside.to_string_lossy().into_owned()
+    }
+}
+
+/// Reads a lock, wherever it is.
+pub(super) fn read_lock(path: &Path) -> Result<LockFile, Failure> {
+    let name = path.display().to_string();
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let inside = absolute.file_name().map(|name| name.to_string_lossy());
+    let inside = inside.and_then(|name| VirtualPath::new(&name));
+    let (Some(folder), Some(inside)) = (absolute.parent(), inside) else {
+        return Err(Failure::usage(
+            format!("`{name}` is no file"),
+            "name a lock",
+        ));
+    };
+    let read = Disk::new(folder).read(&inside, LIMIT);
+    Ok(LockFile {
+        lock: Some(lock::read(&name, read)?),
+        name,
+    })
+}
+
+/// Why an input has no entry in the lock called `name`.
+fn unlocked(missing: &NotLocked, name: &str) -> String {
+    match &missing.locked_as {
+        Some(other) => format!("{name} has it as {other}"),
+        None => format!("not in {name}"),
     }
 }
 

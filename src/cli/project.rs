@@ -120,16 +120,28 @@ impl Project {
 
     /// The nodes that `targets` need, parents first.
     pub(super) fn select(&self, targets: &[String]) -> Result<Vec<NodeId>, Failure> {
-        self.graph.closure(targets).map_err(|unknown| {
-            let names: Vec<&str> = self
-                .graph
-                .nodes
-                .iter()
-                .map(|node| node.name.value.as_str())
-                .collect();
-            let text = format!("{} has no target `{unknown}`", self.file.display());
-            Failure::usage(text, format!("its targets: {}", names.join(", ")))
-        })
+        let unknown = |unknown: &str| self.no_target(unknown);
+        self.graph.closure(targets).map_err(unknown)
+    }
+
+    fn no_target(&self, unknown: &str) -> Failure {
+        let nodes = self.graph.nodes.iter();
+        let names: Vec<&str> = nodes.map(|node| node.name.value.as_str()).collect();
+        let text = format!("{} has no target `{unknown}`", self.file.display());
+        Failure::usage(text, format!("its targets: {}", names.join(", ")))
+    }
+
+    /// The prebuild of that name.
+    pub(super) fn prebuild(&self, name: &str) -> Result<NodeId, Failure> {
+        let is_group = self.graph.groups.contains_key(name);
+        match self.graph.find(name) {
+            Some(id) => Ok(id),
+            None if is_group => Err(Failure::usage(
+                format!("`{name}` is a group"),
+                "name a prebuild",
+            )),
+            None => Err(self.no_target(name)),
+        }
     }
 
     /// Where the inputs of the nodes are looked for.

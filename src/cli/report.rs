@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use super::excerpt::inline;
 use crate::backend::Snapshot;
+use crate::explain::Change;
 use crate::node::ContentKey;
-use crate::plan::{Action, Change};
+use crate::plan::Action;
 use crate::realise::Ended;
 
 /// `atelier.plan/1`: fields in alphabetical order, nodes in build order.
@@ -139,7 +141,7 @@ fn reason(action: &Action) -> Option<Reason> {
         return None;
     };
     let detail = |change: &Change| Detail {
-        field: change.field.clone(),
+        field: change.field.to_string(),
         new: change.new.clone(),
         old: change.old.clone(),
     };
@@ -170,6 +172,9 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect()
 }
 
+/// So much of each side of a change is in one line, in characters.
+const SHOWN: usize = 40;
+
 /// One line that says why a node is baked.
 pub(super) fn reason_line(action: &Action) -> String {
     let Some(Reason { detail, kind }) = reason(action) else {
@@ -181,29 +186,12 @@ pub(super) fn reason_line(action: &Action) -> String {
     let Some(first) = detail.first() else {
         return kind.to_owned();
     };
-    let side = |value: &Option<String>| value.as_deref().map_or("nothing".to_owned(), short);
     let more = match detail.len() {
         1 => String::new(),
         count => format!(" and {} more", count - 1),
     };
-    format!(
-        "{kind}: {} {} → {}{more}",
-        first.field,
-        side(&first.old),
-        side(&first.new)
-    )
-}
-
-/// Digests and long texts are shown by their beginning.
-fn short(value: &str) -> String {
-    let line = value.lines().next().unwrap_or_default();
-    let hex = line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let limit = if hex { 12 } else { 40 };
-    match line.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.len() < value.len() => format!("{line}…"),
-        None => line.to_owned(),
-    }
+    let (old, new) = inline(first.old.as_deref(), first.new.as_deref(), SHOWN);
+    format!("{kind}: {} {old} → {new}{more}", first.field)
 }
 
 /// How long something took, in words.

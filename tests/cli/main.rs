@@ -11,6 +11,7 @@ mod crashes;
 mod credentials;
 mod direct;
 mod environment;
+mod explanations;
 mod locks;
 mod logs;
 mod only;

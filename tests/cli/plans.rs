@@ -167,10 +167,10 @@ fn a_line_names_the_first_change_and_counts_the_others() {
         .as_array()
         .unwrap()
         .len();
-    assert_eq!(count, 4);
+    assert_eq!(count, 3);
     let table = project.run(&["plan"]).expect(0).stdout;
     let row = table.lines().find(|line| line.starts_with("deps")).unwrap();
-    assert!(row.ends_with(" and 3 more"), "{row}");
+    assert!(row.ends_with(" and 2 more"), "{row}");
 }
 
 #[test]

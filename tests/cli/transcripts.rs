@@ -62,11 +62,16 @@ fn run(served: &Served, line: &str, last: i32) -> (String, i32) {
         served.clone.git(&["push", "--quiet", "origin", "HEAD"]);
         return (String::new(), 0);
     }
-    let words: Vec<&str> = line
-        .strip_prefix("atelier ")
-        .expect(line)
-        .split(' ')
-        .collect();
+    let Some(words) = line.strip_prefix("atelier ") else {
+        let output = served.project.command("sh").args(["-euc", line]).output();
+        let output = output.unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        return (
+            String::from_utf8(text).unwrap(),
+            output.status.code().unwrap(),
+        );
+    };
+    let words: Vec<&str> = words.split(' ').collect();
     let is_silent = words.ends_with(&["2>", "build.log"]);
     let words = if is_silent {
         &words[..words.len() - 2]
@@ -82,20 +87,31 @@ fn run(served: &Served, line: &str, last: i32) -> (String, i32) {
     )
 }
 
-#[test]
-fn the_page_on_ci_says_what_the_program_says() {
+/// Runs the commands of a page, and compares what is seen with what the page has.
+#[track_caller]
+fn says_what_the_program_says(page: &str) {
     let served = served("");
-    let file = blocks("ci.md", "kdl").remove(0);
+    let file = blocks(page, "kdl").remove(0);
     assert!(file.contains(URL), "{file}");
-    // Both have the same length, so that what points at them does.
     let file = file.replace(URL, &served.server.url("web"));
     served.project.write("prebuild.kdl", &file);
+    served.project.commit("first");
     let (mut seen, mut code) = (String::new(), 0);
-    let page = blocks("ci.md", "console").concat();
+    let page = blocks(page, "console").concat();
     for line in page.lines().filter_map(|line| line.strip_prefix("$ ")) {
         let (output, ended) = run(&served, line, code);
         code = ended;
         write!(seen, "$ {line}\n{output}").unwrap();
     }
     assert_eq!(unnamed(&seen), unnamed(&page), "{seen}");
+}
+
+#[test]
+fn the_page_on_ci_says_what_the_program_says() {
+    says_what_the_program_says("ci.md");
+}
+
+#[test]
+fn the_page_on_reasons_says_what_the_program_says() {
+    says_what_the_program_says("reasons.md");
 }

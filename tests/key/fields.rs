@@ -1,11 +1,11 @@
 //! Every field of a node is in its key, and its change is told by name.
 
-use atelier::key::{fields, key};
+use atelier::explain::changes;
+use atelier::key::key;
 use atelier::node::{
     ContentKey, ImageDigest, Kind, ObjectFormat, ObjectId, ResolvedFile, ResolvedNode,
-    ResolvedRepo, Shell, Source, User,
+    ResolvedRepo, Shell, Source, TreeEntry, User,
 };
-use atelier::plan::changes;
 
 use crate::nodes::{base, entry, manifests, only, wallet};
 
@@ -44,10 +44,10 @@ const MUTATIONS: [Mutation; 24] = [
             platform: "linux/arm64".to_owned(),
         };
     }),
-    ("from / parent key", |node| {
+    ("from", |node| {
         node.source = Source::Parent(ContentKey([1; 32]));
     }),
-    ("repo / app / path", move_repo),
+    ("repo / app", move_repo),
     ("repo / wallet / url", |node| {
         commit(node, |repo| match repo {
             ResolvedRepo::Commit { url, .. } => "https://github.com/Frak-ID/wallet".clone_into(url),
@@ -66,7 +66,7 @@ const MUTATIONS: [Mutation; 24] = [
             ResolvedRepo::Only { .. } => {}
         });
     }),
-    ("repo / wallet / hash", |node| {
+    ("repo / wallet / commit", |node| {
         commit(node, |repo| match repo {
             ResolvedRepo::Commit { commit, .. } => *commit = ObjectId::Sha256([1; 32]),
             ResolvedRepo::Only { .. } => {}
@@ -90,7 +90,7 @@ const MUTATIONS: [Mutation; 24] = [
             ResolvedRepo::Only { .. } => {}
         });
     }),
-    ("file / wallet/.npmrc / path", move_file),
+    ("file / wallet/.npmrc", move_file),
     ("file / .npmrc / mode", |node| {
         "0600".clone_into(&mut file(node).mode);
     }),
@@ -100,7 +100,7 @@ const MUTATIONS: [Mutation; 24] = [
     ("env / MIX_ENV / value", |node| {
         drop(node.env.insert("MIX_ENV".to_owned(), "prod".to_owned()));
     }),
-    ("env / npm_config_x / name", |node| {
+    ("env / npm_config_x", |node| {
         drop(node.env.insert("npm_config_x".to_owned(), "1".to_owned()));
     }),
     ("path / 1", |node| node.path.insert(0, "bin".to_owned())),
@@ -108,7 +108,7 @@ const MUTATIONS: [Mutation; 24] = [
     ("step / 1 / in", |node| node.steps[0].folder.clear()),
     ("step / 1 / shell", |node| node.steps[0].shell = Shell::Sh),
     ("step / 1 / run", |node| node.steps[0].command.push(' ')),
-    ("needs / /opt/node / key", |node| {
+    ("needs / /opt/node", |node| {
         node.needs
             .insert("/opt/node".to_owned(), ContentKey([7; 32]));
     }),
@@ -124,9 +124,18 @@ fn every_change_of_a_field_gives_a_new_key_and_says_which_field() {
     for (field, mutate) in MUTATIONS {
         let mut node = base();
         mutate(&mut node);
-        let changed = changes(&fields(&base()), &fields(&node));
-        let names: Vec<&str> = changed.iter().map(|change| change.field.as_str()).collect();
-        assert!(names.contains(&field), "{field}: {names:?}");
+        let changed = changes(&base(), &node);
+        let names: Vec<String> = changed
+            .iter()
+            .map(|change| change.field.to_string())
+            .collect();
+        let moved = match field {
+            "repo / app" => Some("repo / wallet"),
+            "file / wallet/.npmrc" => Some("file / .npmrc"),
+            _ => None,
+        };
+        let expected: Vec<&str> = [field].into_iter().chain(moved).collect();
+        assert_eq!(names, expected);
         assert!(
             !seen.contains(&key(&node)),
             "{field}: a key that there was before"
@@ -140,9 +149,9 @@ fn every_change_of_a_field_gives_a_new_key_and_says_which_field() {
 fn a_changed_step_is_exactly_one_changed_field() {
     let mut node = base();
     "bun install --frozen-lockfile".clone_into(&mut node.steps[0].command);
-    let changed = changes(&fields(&base()), &fields(&node));
+    let changed = changes(&base(), &node);
     assert_eq!(changed.len(), 1);
-    assert_eq!(changed[0].field, "step / 1 / run");
+    assert_eq!(changed[0].field.to_string(), "step / 1 / run");
     assert_eq!(changed[0].old.as_deref(), Some("bun install"));
     assert_eq!(
         changed[0].new.as_deref(),
@@ -162,7 +171,7 @@ fn every_field_of_only_is_in_the_key() {
         only([package.clone(), entry("bun.lock", "100644", None)]),
         only([package.clone()]),
         only([package, lock, entry("src/main.rs", "100644", None)]),
-        only([atelier::node::TreeEntry {
+        only([TreeEntry {
             object: Some(id),
             ..entry("bun.lock", "100644", None)
         }]),
@@ -193,17 +202,22 @@ fn every_field_of_only_is_in_the_key() {
 
 #[test]
 fn the_names_of_fields_are_unique_whatever_a_path_is_called() {
-    let mut node = base();
-    node.repos.insert("a / only / b".to_owned(), wallet());
-    let entries = [entry("b", "100644", Some('1'))].into();
-    let only = ResolvedRepo::Only {
+    let only = |entries: &[TreeEntry]| ResolvedRepo::Only {
         format: ObjectFormat::Sha1,
-        entries,
+        entries: entries.iter().cloned().collect(),
         submodules: false,
         lfs: false,
     };
-    node.repos.insert("a".to_owned(), only);
-    let names: std::collections::BTreeSet<String> =
-        fields(&node).into_iter().map(|field| field.name).collect();
-    assert_eq!(names.len(), fields(&node).len());
+    let mut old = base();
+    old.repos.insert("a".to_owned(), only(&[]));
+    let mut new = base();
+    let entry = entry("b", "100644", Some('1'));
+    new.repos.insert("a".to_owned(), only(&[entry]));
+    new.repos.insert("a / only / b".to_owned(), wallet());
+    let changed = changes(&old, &new);
+    let names: Vec<String> = changed
+        .iter()
+        .map(|change| change.field.to_string())
+        .collect();
+    assert_eq!(names, ["repo / a / only / b", "repo / \"a / only / b\""]);
 }

@@ -2,9 +2,11 @@
 #![cfg(test)]
 
 mod fields;
+mod mutations;
 mod nodes;
 mod only;
 mod pinning;
+mod places;
 mod properties;
 mod reference;
 mod table;

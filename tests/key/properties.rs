@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use atelier::key::{decode, fields, key, preimage};
+use atelier::explain::changes;
+use atelier::key::{decode, key, preimage};
 use atelier::node::{ResolvedFile, ResolvedNode, ResolvedStep, Shell, User};
-use atelier::plan::changes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -98,10 +98,10 @@ proptest! {
 
     /// behaviours 2.2
     #[test]
-    fn nodes_keys_and_fields_differ_together(a in any_node(), b in any_node(), same in any::<bool>()) {
+    fn nodes_keys_and_leaves_differ_together(a in any_node(), b in any_node(), same in any::<bool>()) {
         let b = if same { a.clone() } else { b };
         prop_assert_eq!(a == b, key(&a) == key(&b));
-        prop_assert_eq!(a == b, changes(&fields(&a), &fields(&b)).is_empty());
+        prop_assert_eq!(a == b, changes(&a, &b).is_empty());
     }
 
     /// behaviours 2.6: no join of the pieces is the same for two splits.

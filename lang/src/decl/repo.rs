@@ -1,11 +1,13 @@
 //! `repo`: what is cloned, at which reference, to where; and the steps in its block.
 
+use std::collections::BTreeMap;
+
 use super::{Fields, Prebuild, Reader};
 use crate::check;
 use crate::code;
 use crate::diag::Diagnostic;
 use crate::graph::{Folder, Reference, Repo, RepoSource};
-use crate::span::Spanned;
+use crate::span::{Span, Spanned};
 use crate::table::Place;
 use crate::tree::Node;
 use crate::url;
@@ -67,6 +69,7 @@ impl Reader<'_> {
             submodules,
             lfs,
             only: None,
+            properties: stated_properties(node),
             span: node.span,
         })
     }
@@ -124,6 +127,13 @@ impl Reader<'_> {
         };
         Some(Spanned::new(reference?, text.span))
     }
+}
+
+fn stated_properties(node: &Node) -> BTreeMap<String, Span> {
+    let properties = node.properties.iter();
+    properties
+        .map(|property| (property.key.value.clone(), property.span()))
+        .collect()
 }
 
 fn remote(text: &str) -> Result<String, value::Problem> {

@@ -2,10 +2,12 @@
 //!
 //! Handed down: the platform, `env`, `path` and `resources`. Never `secret` and `cache`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::decl::{self, Base as Declared, Prebuild};
-use crate::graph::{Base, Graph, Node, NodeId, Resources};
+use crate::graph::{Base, Graph, Node, NodeId, Places, Resources};
+use crate::span::Span;
 
 const DEFAULTS: Resources = Resources {
     cpu: 2,
@@ -37,20 +39,9 @@ pub(super) fn node(
         (_, Some(id), Some(above)) => (Base::Parent(id), above.platform.clone()),
         _ => return None,
     };
-    let mut env = above.map(|above| above.env.clone()).unwrap_or_default();
-    for variable in &prebuild.env {
-        env.insert(variable.name.value.clone(), variable.value.value.clone());
-    }
-    let mut path: Vec<String> = prebuild
-        .path
-        .iter()
-        .map(|folder| folder.value.clone())
-        .collect();
-    for folder in above.iter().flat_map(|above| &above.path) {
-        if !path.contains(folder) {
-            path.push(folder.clone());
-        }
-    }
+    let at = prebuild.base.as_ref().map_or(prebuild.span, Declared::at);
+    let (env, env_places) = env(prebuild, above);
+    let (path, path_places) = path(prebuild, above);
     Some(Node {
         name: prebuild.name.clone(),
         base,
@@ -71,8 +62,48 @@ pub(super) fn node(
             above.map_or(&DEFAULTS, |a| &a.resources),
         ),
         about: prebuild.about.as_ref().map(|about| about.value.clone()),
+        places: Places {
+            base: at,
+            env: env_places,
+            path: path_places,
+        },
         span: prebuild.span,
     })
+}
+
+/// The effective variables, and where each is stated.
+fn env(
+    prebuild: &Prebuild,
+    above: Option<&Node>,
+) -> (BTreeMap<String, String>, BTreeMap<String, Span>) {
+    let (mut env, mut places) = above
+        .map(|above| (above.env.clone(), above.places.env.clone()))
+        .unwrap_or_default();
+    for variable in &prebuild.env {
+        env.insert(variable.name.value.clone(), variable.value.value.clone());
+        places.insert(variable.name.value.clone(), variable.at());
+    }
+    (env, places)
+}
+
+/// The effective folders before PATH, and where each is stated.
+fn path(prebuild: &Prebuild, above: Option<&Node>) -> (Vec<String>, Vec<Span>) {
+    let mut path = Vec::new();
+    let mut places = Vec::new();
+    let own = prebuild
+        .path
+        .iter()
+        .map(|folder| (&folder.value, folder.span));
+    let inherited = above
+        .into_iter()
+        .flat_map(|above| above.path.iter().zip(above.places.path.iter().copied()));
+    for (folder, place) in own.chain(inherited) {
+        if !path.contains(folder) {
+            path.push(folder.clone());
+            places.push(place);
+        }
+    }
+    (path, places)
 }
 
 fn resources(stated: &decl::Resources, above: &Resources) -> Resources {

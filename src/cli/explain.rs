@@ -1,0 +1,370 @@
+//! `explain`: a target and what it stands on, cached or not; and what of the file made the difference.
+
+use std::path::Path;
+
+use atelier_lang::graph::NodeId;
+use serde::Serialize;
+
+use super::args::ExplainArgs;
+use super::build::{Planned, interruptible, prepare};
+use super::failure::Failure;
+use super::interrupt::Interrupts;
+use super::leaves::{self, Leaf, Written};
+use super::log::key_prefix;
+use super::pinning::{LockFile, Pinning, read_lock};
+use super::project::{Project, Words};
+use super::{stored, ui};
+use crate::backend::{Backend, Cancel, Snapshot};
+use crate::explain::{Change, changes, nearest, pair};
+use crate::key;
+use crate::node::ContentKey;
+use crate::pin::PinnedNode;
+use crate::plan::{Action, Reason};
+
+/// What the nodes are compared with.
+enum Against {
+    /// Each with its own last bake, or with what resembles it most.
+    Last,
+    /// A snapshot, by the beginning of its key.
+    Key(String),
+    /// What they would be with the inputs of another lock.
+    Lock(LockFile),
+}
+
+/// What one node was compared with, and what came of it.
+struct Comparison {
+    base: Base,
+    changes: Vec<Change>,
+}
+
+/// The other side of a comparison.
+enum Base {
+    LastBake(ContentKey),
+    Nearest {
+        key: ContentKey,
+        node: String,
+    },
+    /// What `--against` names, or an ancestor of it.
+    Given {
+        key: ContentKey,
+        node: String,
+    },
+    /// The same node, with the inputs of another lock.
+    Lock(ContentKey),
+}
+
+pub(super) async fn explain(args: ExplainArgs) -> Result<u8, Failure> {
+    let mut interrupts = Interrupts::watch()?;
+    let words = Words::read(&args.words)?;
+    let against = Against::read(&args.against)?;
+    let pinning = Pinning::read(&args.resolve)?;
+    let project = Project::load(words.file, &args.store)?;
+    let needed = project.select(&words.targets)?;
+    let planned = prepare(&project, &needed, &[], &pinning, &mut interrupts).await?;
+    let compared = match against {
+        Against::Last => with_last(&planned).await?,
+        Against::Key(key) => with_snapshot(&planned, &key).await?,
+        Against::Lock(lock) => {
+            let cancel = Cancel::new();
+            let resolved = async {
+                tokio::select! {
+                    resolved = with_lock(&project, &planned, &needed, &pinning, lock) => resolved,
+                    () = cancel.cancelled() => Err(Failure::interrupted()),
+                }
+            };
+            interruptible(&cancel, &mut interrupts, resolved).await?
+        }
+    };
+    let rows = planned.nodes.iter().zip(&planned.actions).zip(&compared);
+    let rows: Vec<Node> = rows
+        .map(|((node, action), compared)| {
+            let parent = node.parent.map(|parent| &planned.nodes[parent]);
+            Node::of(&project, node, parent, action, compared.as_ref())
+        })
+        .collect();
+    match args.json {
+        true => ui::print_json(&Report {
+            nodes: rows,
+            schema: "atelier.explain/1",
+        }),
+        false => {
+            let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+            ui::print(&rows.iter().map(|row| row.text(width)).collect::<String>());
+        }
+    }
+    Ok(0)
+}
+
+impl Against {
+    fn read(word: &str) -> Result<Self, Failure> {
+        match (word, key_prefix(word)) {
+            ("last", _) => Ok(Self::Last),
+            (_, Some(_)) => Ok(Self::Key(word.to_owned())),
+            _ if Path::new(word).exists() => Ok(Self::Lock(read_lock(Path::new(word))?)),
+            _ => Err(Failure::usage(
+                format!("`--against {word}` is neither a key, a lock nor `last`"),
+                "give 6 or more hexadecimal digits of a key, or snap-… (see `atelier snapshots`), or the path of a lock",
+            )),
+        }
+    }
+}
+
+/// What is to be baked, beside the last bake of that target; without one, beside the nearest snapshot.
+async fn with_last(planned: &Planned<'_>) -> Result<Vec<Option<Comparison>>, Failure> {
+    let mut snapshots: Option<Vec<Snapshot>> = None;
+    let mut compared = Vec::new();
+    for (node, action) in planned.nodes.iter().zip(&planned.actions) {
+        let Action::Bake(reason) = action else {
+            compared.push(None);
+            continue;
+        };
+        let name = &node.node.name.value;
+        if *reason == Reason::New {
+            let snapshots = match &mut snapshots {
+                Some(snapshots) => snapshots,
+                none => none.insert(planned.backend.list().await?),
+            };
+            compared.push(
+                nearest(&node.resolved, name, snapshots).map(|near| Comparison {
+                    base: Base::Nearest {
+                        key: near.snapshot.key,
+                        node: near.snapshot.node.clone(),
+                    },
+                    changes: near.changes,
+                }),
+            );
+            continue;
+        }
+        let last = planned.history.recall(name).preimage;
+        compared.push((!last.is_empty()).then(|| Comparison {
+            base: Base::LastBake(key::key_of_preimage(&last)),
+            changes: reason.changes().to_vec(),
+        }));
+    }
+    Ok(compared)
+}
+
+/// The one target beside a snapshot, and its ancestors beside the snapshot's.
+async fn with_snapshot(
+    planned: &Planned<'_>,
+    key: &str,
+) -> Result<Vec<Option<Comparison>>, Failure> {
+    let chain = the_one(planned)?;
+    let snapshots = planned.backend.list().await?;
+    let others = stored::chain(&snapshots, stored::find(&snapshots, key)?);
+    let name = |&index: &usize| planned.nodes[index].node.name.value.as_str();
+    let names: Vec<&str> = chain.iter().map(name).collect();
+    let other_names: Vec<&str> = others.iter().map(|other| other.node.as_str()).collect();
+    let mut compared: Vec<Option<Comparison>> = planned.nodes.iter().map(|_| None).collect();
+    for (index, other) in chain.into_iter().zip(pair(&names, &other_names)) {
+        let Some(other) = other.map(|other| others[other]) else {
+            continue;
+        };
+        let old = key::decode(&other.preimage).map_err(|error| {
+            let name = other.key.snapshot_name();
+            Failure::usage(
+                format!("{name} cannot be compared with: {error}"),
+                "it was keyed by another version of atelier: name another snapshot",
+            )
+        })?;
+        compared[index] = Some(Comparison {
+            base: Base::Given {
+                key: other.key,
+                node: other.node.clone(),
+            },
+            changes: changes(&old, &planned.nodes[index].resolved),
+        });
+    }
+    Ok(compared)
+}
+
+/// Each beside what it would be by another lock.
+async fn with_lock(
+    project: &Project,
+    planned: &Planned<'_>,
+    needed: &[NodeId],
+    pinning: &Pinning,
+    lock: LockFile,
+) -> Result<Vec<Option<Comparison>>, Failure> {
+    let pinned = project
+        .resolve_by(needed, pinning, lock, &planned.live)
+        .await?;
+    let others = project.pin(needed, &pinned)?;
+    let compare = |(node, other): (&PinnedNode<'_>, &PinnedNode<'_>)| {
+        Some(Comparison {
+            base: Base::Lock(other.key),
+            changes: changes(&other.resolved, &node.resolved),
+        })
+    };
+    Ok(planned.nodes.iter().zip(&others).map(compare).collect())
+}
+
+/// The only target that is asked about, and its ancestors, by their places.
+fn the_one(planned: &Planned<'_>) -> Result<Vec<usize>, Failure> {
+    let parent = |&index: &usize| planned.nodes[index].parent;
+    let last = planned.nodes.len().checked_sub(1);
+    let chain: Vec<usize> = std::iter::successors(last, parent).collect();
+    match chain.len() == planned.nodes.len() {
+        true => Ok(chain),
+        false => Err(Failure::usage(
+            "a snapshot is compared with one target",
+            "name the target too",
+        )),
+    }
+}
+
+/// `atelier.explain/1`: fields in alphabetical order, nodes in build order.
+#[derive(Serialize)]
+struct Report {
+    nodes: Vec<Node>,
+    schema: &'static str,
+}
+
+#[derive(Serialize)]
+struct Node {
+    action: &'static str,
+    /// `null` where there is nothing to compare with, or no need.
+    against: Option<Other>,
+    /// Of a lost snapshot.
+    #[serde(skip)]
+    cause: Option<String>,
+    changes: Vec<Leaf>,
+    key: String,
+    name: String,
+    parent: Option<String>,
+    /// `null` for what is reused.
+    reason: Option<&'static str>,
+    snapshot: String,
+}
+
+/// What a node was compared with.
+#[derive(Serialize)]
+struct Other {
+    key: String,
+    /// `last`, `nearest`, `key` or `lock`.
+    kind: &'static str,
+    /// What it was baked for.
+    node: String,
+    snapshot: String,
+}
+
+impl Node {
+    fn of(
+        project: &Project,
+        node: &PinnedNode<'_>,
+        parent: Option<&PinnedNode<'_>>,
+        action: &Action,
+        compared: Option<&Comparison>,
+    ) -> Self {
+        let name = |node: &PinnedNode<'_>| node.node.name.value.clone();
+        let (reason, cause) = match action {
+            Action::Reuse(_) => (None, None),
+            Action::Bake(Reason::SnapshotLost(cause)) => {
+                (Some("snapshot-lost"), Some(cause.clone()))
+            }
+            Action::Bake(reason) => (Some(reason.kind()), None),
+        };
+        Self {
+            action: match action {
+                Action::Reuse(_) => "reuse",
+                Action::Bake(_) => "bake",
+            },
+            against: compared.map(|compared| Other::of(&compared.base, name(node))),
+            cause,
+            changes: compared.map_or(Vec::new(), |compared| {
+                let sources = &project.sources;
+                leaves::leaves(&compared.changes, None, Some(Written { node, sources }))
+            }),
+            key: node.key.to_hex(),
+            name: name(node),
+            parent: parent.map(name),
+            reason,
+            snapshot: node.key.snapshot_name(),
+        }
+    }
+
+    fn text(&self, width: usize) -> String {
+        let status = match self.reason {
+            None => "hit".to_owned(),
+            Some(reason) => format!("miss: {}", self.said(reason)),
+        };
+        let against = match &self.against {
+            Some(other) if matches!(other.kind, "key" | "lock") => {
+                other.said(&self.name, self.changes.len())
+            }
+            _ => String::new(),
+        };
+        let (name, snapshot) = (&self.name, &self.snapshot);
+        let head = format!("{name:width$}  {snapshot}  {status}{against}\n");
+        head + &leaves::text(&self.changes)
+    }
+
+    /// The reason in words.
+    fn said(&self, reason: &str) -> String {
+        let since = match &self.against {
+            Some(other) if other.kind == "last" => format!("its last bake, {}", other.snapshot),
+            _ => "its last bake".to_owned(),
+        };
+        let near = self
+            .against
+            .as_ref()
+            .filter(|other| other.kind == "nearest");
+        match (reason, near) {
+            ("new", Some(near)) => {
+                let near = near.said(&self.name, self.changes.len());
+                format!("new: it was never baked here{near}")
+            }
+            ("new", None) => "new: it was never baked here".to_owned(),
+            ("changed", _) => format!("changed since {since}"),
+            ("parent-changed", _) => {
+                format!("parent-changed, and nothing of its own since {since}")
+            }
+            ("evicted", _) => "evicted: it was here, and is gone".to_owned(),
+            ("snapshot-lost", _) => {
+                let cause = self.cause.as_deref().unwrap_or_default();
+                format!("snapshot-lost: {cause}")
+            }
+            (kind, _) => format!("{kind}: {since} was keyed in another way"),
+        }
+    }
+}
+
+impl Other {
+    fn of(base: &Base, name: String) -> Self {
+        let (kind, key, node) = match base {
+            Base::LastBake(key) => ("last", *key, name),
+            Base::Nearest { key, node } => ("nearest", *key, node.clone()),
+            Base::Given { key, node } => ("key", *key, node.clone()),
+            Base::Lock(key) => ("lock", *key, name),
+        };
+        Self {
+            key: key.to_hex(),
+            kind,
+            node,
+            snapshot: key.snapshot_name(),
+        }
+    }
+
+    /// Says what a node called `name` is beside it.
+    fn said(&self, name: &str, leaves: usize) -> String {
+        let whose = match self.node == name {
+            true => String::new(),
+            false => format!(" ({})", self.node),
+        };
+        let by = if self.kind == "lock" {
+            " of that lock"
+        } else {
+            ""
+        };
+        let snapshot = format!("{}{whose}{by}", self.snapshot);
+        let leaves = match leaves {
+            1 => "1 leaf".to_owned(),
+            count => format!("{count} leaves"),
+        };
+        match (self.kind, leaves.as_str()) {
+            ("nearest", _) => format!("; the nearest snapshot, {snapshot}, differs in {leaves}"),
+            (_, "0 leaves") => format!("; the same as {snapshot}"),
+            _ => format!("; differs from {snapshot} in {leaves}"),
+        }
+    }
+}
