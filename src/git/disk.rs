@@ -1,5 +1,6 @@
 //! A repository on this machine, read as the caller.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -136,9 +137,10 @@ impl Git {
         if *revision != Revision::Head {
             return None;
         }
+        let reach = |filters| Reach::Personal { owner, filters };
+        let filters = self.filters(path, reach(&[])).await?;
         let call = Call {
-            // A filter that the repository configures runs here, so it must not run as root for somebody else.
-            reach: Reach::Personal { owner },
+            reach: reach(&filters),
             folder: path,
             git_dir: None,
             arguments: Call::arguments([
@@ -155,6 +157,45 @@ impl Git {
         };
         let done = self.run(call).await.ok()?;
         done.success.then(|| count(&done.stdout))
+    }
+
+    /// The settings of the programs that turn a file into what git keeps of it, as they are without this repository's own
+    /// configuration: `status` runs them, and whoever made the repository may have put it here by other means than git.
+    async fn filters(&self, path: &Path, reach: Reach<'_>) -> Option<Vec<(String, String)>> {
+        let arguments = ["config", "--includes", "--show-scope", "-z", "--get-regexp"];
+        let mut arguments = Call::arguments(arguments);
+        arguments.push(r"^filter\.".into());
+        let call = Call {
+            reach,
+            folder: path,
+            git_dir: None,
+            arguments,
+            limit: LIMIT,
+        };
+        let done = self.run(call).await.ok()?;
+        let text = String::from_utf8(done.stdout).ok()?;
+        let mut own = BTreeSet::new();
+        let mut others = BTreeMap::new();
+        let mut fields = text.split('\0');
+        while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
+            let (name, value) = setting.split_once('\n').unwrap_or((setting, ""));
+            match scope {
+                "local" | "worktree" => drop(own.insert(name)),
+                _ => drop(others.insert(name, value)),
+            }
+        }
+        let instead = |name: &str| {
+            others
+                .get(name)
+                .copied()
+                .unwrap_or(nothing(name))
+                .to_owned()
+        };
+        Some(
+            own.into_iter()
+                .map(|name| (name.to_owned(), instead(name)))
+                .collect(),
+        )
     }
 
     async fn ask(
@@ -184,6 +225,14 @@ pub(super) fn git_dirs(root: &Path) -> Vec<PathBuf> {
     let shared = std::fs::read_to_string(git_dir.join("commondir"));
     let shared = shared.map(|text| git_dir.join(text.trim_end()));
     [Some(git_dir), shared.ok()].into_iter().flatten().collect()
+}
+
+/// What a setting of a filter is to say so that there is none.
+fn nothing(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("required") => "false",
+        _ => "",
+    }
 }
 
 /// The owner of a folder that root reads for somebody else.

@@ -70,8 +70,11 @@ const SETTINGS: &[(&str, &str)] = &[
 pub(super) enum Reach<'a> {
     /// Only the folder it starts in, with the settings of this module alone.
     Folder,
-    /// Only the folder it starts in, as its owner would see it.
-    Personal { owner: Option<(u32, u32)> },
+    /// Only the folder it starts in, as its owner would see it, but for some settings of filters.
+    Personal {
+        owner: Option<(u32, u32)>,
+        filters: &'a [(String, String)],
+    },
     /// A repository elsewhere on this machine.
     Disk,
     /// One server.
@@ -250,10 +253,16 @@ impl Git {
     }
 
     fn allow(&self, command: &mut Command, reach: Reach<'_>) {
-        let mut settings: Vec<_> = SETTINGS
+        let mut settings: Vec<(String, &str)> = SETTINGS
             .iter()
             .map(|(name, value)| ((*name).to_owned(), *value))
             .collect();
+        if let Reach::Personal { filters, .. } = reach {
+            // A folder that was cloned may be a repository itself, with a work tree and programs in its configuration.
+            settings.push(("safe.bareRepository".to_owned(), "explicit"));
+            let filters = filters.iter();
+            settings.extend(filters.map(|(name, value)| (name.clone(), value.as_str())));
+        }
         let nowhere = ("HOME", OsStr::new("/nonexistent"));
         match reach {
             Reach::Folder => {
@@ -262,7 +271,7 @@ impl Git {
                     .env("GIT_CONFIG_GLOBAL", &self.trusting);
                 command.env("GIT_ALLOW_PROTOCOL", "none");
             }
-            Reach::Personal { owner: None } => {
+            Reach::Personal { owner: None, .. } => {
                 command.envs(
                     self.environment
                         .personal
@@ -273,6 +282,7 @@ impl Git {
             }
             Reach::Personal {
                 owner: Some((uid, gid)),
+                ..
             } => {
                 command
                     .envs([nowhere])

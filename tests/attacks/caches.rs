@@ -83,3 +83,51 @@ fn a_cache_inside_a_check_out_is_kept_and_in_no_snapshot() {
     let ran = project.run(&["up", "--", "sh", "-c", script]).expect(0);
     assert_eq!(ran.stdout, "prebuild.kdl\nseen\ntarget\n");
 }
+
+const VALUE: &str = "canary-9bT4-value";
+
+/// Bakes a target with the secret, and tells how that ended.
+fn bake(project: &Project, target: &str) -> crate::project::Ran {
+    let mut command = project.atelier(&["build", "--secret", "TOKEN=env:CANARY", target]);
+    command.env("CANARY", VALUE);
+    project.run_command(command)
+}
+
+/// behaviours 1.9
+#[test]
+fn no_secret_stays_in_a_cache_however_a_bake_ends() {
+    let node = |name: &str, step: &str| {
+        format!(
+            "prebuild {name} {{ from dev-base; secret TOKEN; cache c path=c; run #\"{step}\"# timeout=\"2s\"; }}\n"
+        )
+    };
+    let hidden = "mkdir -p \"c/d-$TOKEN/e\" c/plain; echo x > \"c/d-$TOKEN/e/f\"; setfattr -n user.t -v \"$TOKEN\" c/plain; setfattr -n user.t -v \"$TOKEN\" c; touch c/a; setfattr -n user.t -v \"$TOKEN\" c/a; ln -s \"$TOKEN\" c/l";
+    let project = Project::new(
+        &[
+            node("failed", "echo $TOKEN > c/failed; exit 1"),
+            node("late", "echo $TOKEN > c/late; sleep 60"),
+            node("hidden", hidden),
+            node("hollow", "truncate -s 8T c/hollow; echo kept > c/kept"),
+            "prebuild reader { from dev-base; cache c path=c; run \"find c | sort; getfattr -dR c; cat c/*ed c/late 2>/dev/null || true\"; }\n".to_owned(),
+        ]
+        .concat(),
+    );
+    let failed = bake(&project, "failed").expect(1);
+    let said = "removed from cache c: it held the value of secret TOKEN";
+    assert!(failed.stderr.contains(said), "{}", failed.stderr);
+    assert!(bake(&project, "late").expect(1).stderr.contains(said));
+    let hidden = bake(&project, "hidden").expect(1);
+    assert!(hidden.stderr.contains("cache c"), "{}", hidden.stderr);
+    bake(&project, "hollow").expect(0);
+    let ran = project.run(&["build", "reader"]).expect(0);
+    let read = project.run(&["log", "reader"]).expect(0).stdout;
+    assert!(!read.contains(VALUE), "{read}");
+    for left in ["c/failed", "c/late", "c/d-", "c/a\n", "c/l\n", "user.t"] {
+        assert!(!read.contains(left), "{left}: {read}");
+    }
+    assert!(
+        read.contains("c/plain\n") && read.contains("kept\n"),
+        "{read}\n{}",
+        ran.stderr
+    );
+}

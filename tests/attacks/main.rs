@@ -4,6 +4,7 @@
 mod booting;
 mod caches;
 mod calls;
+mod checkouts;
 mod descriptors;
 mod display;
 mod ends;

@@ -184,7 +184,7 @@ async fn a_repository_of_another_user_is_read_as_the_caller() {
         .arg(&world.work.0)
         .status();
     assert!(owned.unwrap().success());
-    // A filter runs when files are compared. It must not run as root.
+    // A filter would run when files are compared.
     let trap = world.path("trap");
     std::fs::create_dir(&trap).unwrap();
     std::os::unix::fs::chown(&trap, Some(1000), Some(1000)).unwrap();
@@ -203,8 +203,51 @@ async fn a_repository_of_another_user_is_read_as_the_caller() {
         .await
         .unwrap();
     assert_eq!(found.changes.map(|changes| changes.changed), Some(1));
-    let ran = std::fs::read_to_string(trap.join("ran")).unwrap_or_default();
-    assert!(!ran.lines().any(|line| line == "0"), "{ran}");
+    assert!(!trap.join("ran").exists());
     let location = RepoLocation::Disk(found.root);
     world.fetch(&location, found.commit, "", 1).await.unwrap();
+}
+
+/// A clone brings no `.git/config`, but it may bring a folder that is a repository, with settings and programs of its own.
+#[tokio::test]
+async fn no_program_of_a_repository_runs_when_it_is_read() {
+    let world = World::new();
+    let ran = world.path("ran");
+    let filter = format!("id -u >> {}; cat", ran.display());
+    let inner = Repo::init(&world.path("inner"), &[]);
+    inner.commit("a", "one");
+    std::fs::write(world.path("inner/.gitattributes"), "* filter=t\n").unwrap();
+    inner.git(&["add", "."]);
+    inner.git(&["commit", "--quiet", "--message", "two"]);
+    for (name, value) in [
+        ("filter.t.clean", filter.as_str()),
+        ("filter.t.process", filter.as_str()),
+        ("filter.t.required", "true"),
+        ("core.fsmonitor", filter.as_str()),
+        ("include.path", "more"),
+    ] {
+        inner.git(&["config", name, value]);
+    }
+    let more = format!("[filter \"u\"]\n\tclean = {filter:?}\n");
+    std::fs::write(world.path("inner/.git/more"), more).unwrap();
+    std::fs::write(world.path("inner/.git/info/attributes"), "a filter=u\n").unwrap();
+    std::fs::write(world.path("inner/a"), "changed").unwrap();
+    let read = async |path: &str| {
+        let path = world.path(path);
+        let found = world.git.read_disk(&path, &Revision::Head);
+        found.await.unwrap().changes
+    };
+    assert_eq!(read("inner").await.unwrap().changed, 1);
+    assert!(!ran.exists(), "{:?}", std::fs::read_to_string(&ran));
+    // The same as a folder of files that a clone would bring.
+    let bare = world.path("work/vendor");
+    std::fs::rename(world.path("inner/.git"), &bare).unwrap();
+    let settings = std::fs::read_to_string(bare.join("config")).unwrap();
+    let settings = format!(
+        "{settings}[core]\n\tbare = false\n\tworktree = {}\n",
+        world.path("inner").display()
+    );
+    std::fs::write(bare.join("config"), settings).unwrap();
+    assert_eq!(read("work/vendor").await, None);
+    assert!(!ran.exists(), "{:?}", std::fs::read_to_string(&ran));
 }

@@ -1,6 +1,7 @@
 //! One bake: check out, write files, run steps, flush, verify, publish. What fails leaves nothing but its log.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use atelier_lang::graph::{Shell, User};
@@ -67,25 +68,54 @@ pub(super) async fn bake(
         limit: request.resources.timeout,
         began: jiff::Timestamp::now(),
     };
-    let worked = tokio::select! {
-        worked = bake.work() => worked,
-        () = tokio::time::sleep(request.resources.timeout) => {
-            Err(BakeError::Timeout { limit: request.resources.timeout, log: bake.log.path().to_owned() })
-        }
-        () = cancel.cancelled() => Err(BakeError::Cancelled),
+    let bounds = Bounds {
+        began: tokio::time::Instant::now(),
+        limit: request.resources.timeout,
+        log: bake.log.path().to_owned(),
+        cancel,
     };
+    let worked = bounds.within(bake.work()).await;
     if let Some(session) = bake.session.take() {
         session.end().await;
     }
-    let published = match worked {
-        Ok(verified) => bake.publish(verified).await,
-        Err(error) => Err(error),
+    let cleansed = bake.cleanse(cancel.is_cancelled()).await;
+    let published = match (worked, cleansed) {
+        (Err(error), cleansed) => {
+            bake.tell_cleansed(cleansed);
+            Err(error)
+        }
+        (Ok(_), Err(error)) => Err(error.into()),
+        (Ok(_), Ok(found)) if !found.is_empty() => Err(gate::inside(found)),
+        (Ok(verified), Ok(_)) => bounds.within(bake.publish(verified)).await,
     };
     let published = published.map_err(|error| bake.for_lack_of_room(error));
     if let Err(error) = &published {
         bake.log.notice(&error.to_string());
     }
     published.map(|snapshot| Baked::Published(Box::new(snapshot)))
+}
+
+/// When a bake is given up. What it has under way dies with what is waited for.
+struct Bounds<'a> {
+    began: tokio::time::Instant,
+    limit: Duration,
+    log: PathBuf,
+    cancel: &'a Cancel,
+}
+
+impl Bounds<'_> {
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, BakeError>>,
+    ) -> Result<T, BakeError> {
+        tokio::select! {
+            worked = work => worked,
+            () = tokio::time::sleep_until(self.began + self.limit) => {
+                Err(BakeError::Timeout { limit: self.limit, log: self.log.clone() })
+            }
+            () = self.cancel.cancelled() => Err(BakeError::Cancelled),
+        }
+    }
 }
 
 /// Refuses what cannot be done this way, before anything is.
@@ -315,6 +345,28 @@ impl Bake<'_> {
         }
     }
 
+    /// Removes what its steps have left of secrets in caches; see [`gate::cleanse`].
+    async fn cleanse(&self, is_cancelled: bool) -> Result<Vec<(String, String)>, BackendError> {
+        gate::cleanse(&self.local.store, self.request, self.began, is_cancelled).await
+    }
+
+    /// Says what has become of the caches of a bake that has failed for another reason.
+    fn tell_cleansed(&mut self, cleansed: Result<Vec<(String, String)>, BackendError>) {
+        match cleansed {
+            Ok(found) => {
+                for (secret, place) in found {
+                    let text = format!("removed from {place}: it held the value of {secret}");
+                    self.log.notice(&text);
+                }
+            }
+            Err(error) => {
+                let help = error.help.map(|help| format!("; {help}"));
+                let text = format!("{}{}", error.message, help.unwrap_or_default());
+                self.log.notice(&text);
+            }
+        }
+    }
+
     /// Brings the workspace to the disk, describes it and publishes it. The sandbox has ended: nothing can write to it any
     /// more.
     async fn publish(&mut self, mut verified: Vec<String>) -> Result<Snapshot, BakeError> {
@@ -324,7 +376,6 @@ impl Bake<'_> {
             &self.local.store,
             &self.scratch,
             self.request,
-            self.began,
             &mut self.log,
         );
         let (flushed, described) = tokio::join!(self.scratch.flush(), described);

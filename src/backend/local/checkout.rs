@@ -1,7 +1,7 @@
 //! Repositories in the workspace: fetched as the caller, who may read them; checked out in the sandbox as `dev`, who
 //! will own them. Both with the machine's git; see the ADR on git.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -27,6 +27,12 @@ mod submodules;
 /// touched. A repository that a parent left tells which paths it tracked, and nothing else: its settings run no program
 /// here, and marks in its index hide nothing. So does a list of what ancestors took of it.
 const CHECK_OUT: &str = r#"
+set_aside() {
+    { printf '.\0'; git ls-tree -rdz --name-only HEAD; } >"$old/folders"
+    xargs -0 sh -c "$aside" sh <"$old/folders"
+}
+put_back() { xargs -0 sh -c "$back" sh <"$old/folders"; }
+aside=$4 back=$5
 mkdir -p -- "$1"
 cd -P -- "$1"
 if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
@@ -38,15 +44,39 @@ cp "$2.taken" "$old/files"
 rm -rf .git
 cp -R "$2" .git
 git read-tree HEAD
-git update-index -q --refresh >/dev/null || :
 if [ -f "$old/index" ]; then GIT_INDEX_FILE="$old/index" git ls-files -z >>"$old/files" 2>/dev/null || :; fi
 git ls-files -z | sort -z >"$old/new"
 sort -z "$old/files" | comm -z -23 - "$old/new" | xargs -0r rm -rf --
+set_aside
+git update-index -q --refresh >/dev/null || :
 git reset --quiet --hard
 commit=$(git rev-parse HEAD)
 if [ "$commit" != "$3" ]; then echo "checked out $commit, not $3" >&2; exit 1; fi
 changed=$(git status --porcelain --untracked-files=no --ignore-submodules=all)
 if [ -n "$changed" ]; then echo "the work tree is not the commit:" "$changed" >&2; exit 1; fi
+put_back
+"#;
+
+/// Attributes say how files are written, and git reads those that lie in the work tree. What a parent left of them must
+/// say nothing of the commit's files: it is set aside in each folder that the commit has, but not through a link.
+const SET_ASIDE: &str = r#"
+for folder; do
+    file=$folder/.gitattributes
+    if [ -L "$file" ] || [ -e "$file" ]; then
+        place=$(cd -P -- "$folder" && pwd)
+        if [ "$place" = "$PWD/$folder" ] || [ "$folder" = . ]; then mv -T -- "$file" "$file.atelier"; fi
+    fi
+done
+"#;
+
+/// Puts back what is in the place of none of the commit's.
+const PUT_BACK: &str = r#"
+for folder; do
+    file=$folder/.gitattributes
+    if [ -L "$file.atelier" ] || [ -e "$file.atelier" ]; then
+        if [ -L "$file" ] || [ -e "$file" ]; then rm -rf -- "$file.atelier"; else mv -T -- "$file.atelier" "$file"; fi
+    fi
+done
 "#;
 
 /// A step may have removed a repository, or committed to it; what is there must be whole.
@@ -169,15 +199,19 @@ pub(super) async fn check_out(
     let whole = [lfs::PREPARE, CHECK_OUT, submodules::CHECK_OUT, lfs::FINISH].concat();
     let commit = checkout.commit.to_string();
     let path = checkout.path.clone();
+    let with = |path: &String| {
+        let own = [path.clone(), from.clone(), commit.clone()];
+        own.into_iter()
+            .chain([SET_ASIDE, PUT_BACK].map(str::to_owned))
+            .collect::<Vec<String>>()
+    };
     if checkout.only.is_none() {
-        return script(session, &whole, &[path, from, commit], log, &operation).await;
+        return script(session, &whole, &with(&path), log, &operation).await;
     }
-    let arguments = [path.clone(), from.clone()];
-    script(session, only::CHECK_OUT, &arguments, log, &operation).await?;
+    script(session, only::CHECK_OUT, &with(&path), log, &operation).await?;
     if only::has_elsewhere(&scratch.path(&format!("git/{index}"))) {
         let aside = format!(".atelier-checkout-{index}");
-        let arguments = [aside.clone(), from.clone(), commit];
-        script(session, &whole, &arguments, log, &operation).await?;
+        script(session, &whole, &with(&aside), log, &operation).await?;
         script(session, only::TAKE, &[path, from, aside], log, &operation).await?;
     }
     Ok(())
@@ -237,21 +271,41 @@ async fn script(
     Err(BackendError::new(class, format!("cannot {operation}: {said}")).into())
 }
 
-/// Git as nobody has configured it.
+/// Git as nobody has configured it: a step may have left files in the home folder, a parent may have left repositories
+/// where a submodule belongs.
 fn environment() -> Vec<(String, String)> {
-    let fixed = BTreeMap::from([
+    let fixed = [
         (
             "PATH",
             "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         ),
-        ("HOME", "/home/dev"),
+        ("HOME", "/nonexistent"),
+        ("XDG_CONFIG_HOME", "/nonexistent"),
         ("LC_ALL", "C"),
         ("GIT_CONFIG_NOSYSTEM", "1"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_ATTR_NOSYSTEM", "1"),
         ("GIT_TERMINAL_PROMPT", "0"),
-    ]);
-    fixed
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_ALLOW_PROTOCOL", "file"),
+    ];
+    let mut variables: Vec<(String, String)> = fixed
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
+        .collect();
+    variables.push(("GIT_CONFIG_COUNT".to_owned(), SETTINGS.len().to_string()));
+    for (index, (name, value)) in SETTINGS.iter().enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{index}"), (*name).to_owned()));
+        variables.push((format!("GIT_CONFIG_VALUE_{index}"), (*value).to_owned()));
+    }
+    variables
 }
+
+/// What is told to git whatever a repository says: a tracked file is the commit's, and nothing is run.
+const SETTINGS: [(&str, &str); 5] = [
+    ("core.attributesFile", "/dev/null"),
+    ("core.excludesFile", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.untrackedCache", "false"),
+];

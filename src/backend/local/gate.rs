@@ -1,13 +1,15 @@
 //! What a workspace has to pass before it is published.
 
-use secrecy::{ExposeSecret, SecretString};
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
 
 use super::checkout;
 use super::log::Log;
 use super::session::Session;
 use super::store::{LAYER, Scratch, Store};
 use super::work::{self, Job};
-use crate::backend::{BakeError, BakeRequest};
+use crate::backend::{BackendError, BakeError, BakeRequest, Class};
 
 /// So many names are shown, and the rest is counted.
 const SHOWN: usize = 5;
@@ -61,29 +63,79 @@ pub(super) struct Passed {
     pub searched: bool,
 }
 
-/// When nothing can write to the workspace any more: its manifest is made, and no secret is in it, nor in what the bake,
-/// which began at `since`, has left in caches.
+/// How long the search of caches may take: they hold what many bakes have left, and one of them may still be at work. The
+/// second one is for a caller who wants to go.
+const SEARCH: Duration = Duration::from_mins(10);
+const SHORT_SEARCH: Duration = Duration::from_mins(1);
+
+/// When nothing of the bake, which began at `since`, is running any more, whatever has become of it: what it has left in
+/// caches and holds a secret is removed. The secrets that were there, with the names of the caches.
+pub(super) async fn cleanse(
+    store: &Store,
+    request: &BakeRequest,
+    since: jiff::Timestamp,
+    is_cancelled: bool,
+) -> Result<Vec<(String, String)>, BackendError> {
+    let (names, values) = secrets(request);
+    // Without a secret there is nothing to look for.
+    if names.is_empty() || request.caches.is_empty() {
+        return Ok(Vec::new());
+    }
+    let caches = request.caches.iter();
+    let job = Job::Cleanse {
+        caches: caches
+            .map(|cache| store.root().join(store.cache(&cache.name)))
+            .filter(|cache| cache.exists())
+            .collect(),
+        secrets: values,
+        // The clock of files may be a little behind.
+        since: since.as_second() - 1,
+    };
+    let limit = if is_cancelled { SHORT_SEARCH } else { SEARCH };
+    let work = work::have_done::<Vec<(usize, String)>>(store.way(), job);
+    let found = match tokio::time::timeout(limit, work).await {
+        Ok(found) => found,
+        Err(_) => Err(BackendError::new(
+            Class::Transient,
+            "the search of the caches for secrets took too long",
+        )),
+    };
+    let unsearched = |error: BackendError| {
+        let names: Vec<&str> = request.caches.iter().map(|cache| &*cache.name).collect();
+        let help = format!(
+            "a secret may have stayed in what it has left in {}: delete that in {}",
+            names.join(", "),
+            store.root().join("caches").display()
+        );
+        error.with_help(help)
+    };
+    let found = found.map_err(unsearched)?;
+    Ok(found
+        .into_iter()
+        .map(|(secret, cache)| (names[secret].clone(), format!("cache {cache}")))
+        .collect())
+}
+
+/// The error for secrets that were found, each with where.
+pub(super) fn inside(found: Vec<(String, String)>) -> BakeError {
+    let (mut names, paths): (Vec<String>, Vec<String>) = found.into_iter().unzip();
+    names.sort();
+    names.dedup();
+    let paths = paths.into_iter().take(SHOWN).collect();
+    BakeError::SecretInside { names, paths }
+}
+
+/// When nothing can write to the workspace any more: its manifest is made, and no secret is in it.
 pub(super) async fn describe(
     store: &Store,
     scratch: &Scratch,
     request: &BakeRequest,
-    since: jiff::Timestamp,
     log: &mut Log,
 ) -> Result<Passed, BakeError> {
-    let (names, values): (Vec<String>, Vec<&SecretString>) = secrets(request).into_iter().unzip();
-    // Without a secret there is nothing to look for.
-    let caches = request.caches.iter().filter(|_| !names.is_empty());
+    let (names, values) = secrets(request);
     let job = Job::Describe {
         layer: scratch.path(LAYER),
-        caches: caches
-            .map(|cache| store.root().join(store.cache(&cache.name)))
-            .collect(),
-        // The clock of files may be a little behind.
-        since: since.as_second() - 1,
-        secrets: values
-            .iter()
-            .map(|value| value.expose_secret().to_owned())
-            .collect(),
+        secrets: values,
     };
     let described: work::Described = work::have_done(store.way(), job).await?;
     for &index in &described.too_short {
@@ -99,29 +151,25 @@ pub(super) async fn describe(
             searched: names.len() > described.too_short.len(),
         });
     }
-    let mut found: Vec<String> = described
-        .found
-        .iter()
-        .map(|(secret, _)| names[*secret].clone())
-        .collect();
-    found.sort();
-    found.dedup();
-    let paths = described.found.into_iter().take(SHOWN);
-    Err(BakeError::SecretInside {
-        names: found,
-        paths: paths.map(|(_, path)| path).collect(),
-    })
+    let found = described.found.into_iter();
+    Err(inside(
+        found
+            .map(|(secret, path)| (names[secret].clone(), path))
+            .collect(),
+    ))
 }
 
-/// The secrets in use, each with what people call it.
-fn secrets(request: &BakeRequest) -> Vec<(String, &SecretString)> {
+/// What people call the secrets in use, and their values.
+fn secrets(request: &BakeRequest) -> (Vec<String>, Vec<String>) {
     let of_steps = request.environment.secrets.iter();
     let of_steps = of_steps.map(|(name, value)| (format!("secret {name}"), value));
     let of_repositories = request.checkouts.iter().filter_map(|checkout| {
         let token = checkout.credential.as_ref()?.token();
         Some((format!("the login of {}", checkout.url), token))
     });
-    of_steps.chain(of_repositories).collect()
+    let all = of_steps.chain(of_repositories);
+    all.map(|(name, value)| (name, value.expose_secret().to_owned()))
+        .unzip()
 }
 
 fn shown(names: &[String], count: usize) -> String {

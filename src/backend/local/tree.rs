@@ -15,11 +15,12 @@ use rustix::io::Errno;
 mod attributes;
 mod canary;
 mod descent;
+mod holes;
 mod manifest;
 mod merge;
 
 pub use attributes::take_after;
-pub use canary::{Found, Needles, Place, find_recent};
+pub use canary::{Found, Needles, Place, cleanse};
 pub use manifest::{
     Attributes, Change, Description, Difference, Entry, Kind, Manifest, Time, describe, verify,
 };

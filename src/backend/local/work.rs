@@ -16,7 +16,7 @@ use super::launcher;
 use super::protocol::{self, Refusal};
 use super::refusal;
 use super::store::{MANIFEST, TREE};
-use super::tree::{self, Manifest, Material, Needles, find_recent, merge};
+use super::tree::{self, Manifest, Material, Needles, cleanse, merge};
 use super::userns;
 use super::way::{DEV, Way};
 use crate::backend::{BackendError, Class};
@@ -32,12 +32,16 @@ pub(super) enum Job {
         layout: LayoutPlace,
         layers: Vec<LayerToUnpack>,
     },
-    /// Describes the tree in a layer's folder, in a file beside it, and looks for secrets in it, and in what has changed
-    /// in caches since a time (in seconds since 1970).
+    /// Describes the tree in a layer's folder, in a file beside it, and looks for secrets in it.
     Describe {
         layer: PathBuf,
         secrets: Vec<String>,
+    },
+    /// Removes what has changed in caches since a time (in seconds since 1970) and holds a secret. Tells which secret each
+    /// of them held, by its index, and the cache's name.
+    Cleanse {
         caches: Vec<PathBuf>,
+        secrets: Vec<String>,
         since: i64,
     },
     /// Merges trees into that of a layer's folder, and describes it.
@@ -112,21 +116,31 @@ fn work(way: Way, job: Job) -> Result<serde_json::Value, Refusal> {
             image::unpack_all(way, &layout, layers)?;
             Ok(serde_json::Value::Null)
         }
-        Job::Describe {
-            layer,
-            secrets,
-            caches,
-            since,
-        } => {
+        Job::Describe { layer, secrets } => {
             let (needles, too_short) = needles(secrets);
             let mut described = describe(way, &layer, &needles)?;
             described.too_short = too_short;
-            for cache in caches {
-                let found = clean(&cache, &needles, since);
-                let found = found.map_err(|error| Refusal::new("search a cache", error))?;
-                described.found.extend(found);
-            }
             say(&described)
+        }
+        Job::Cleanse {
+            caches,
+            secrets,
+            since,
+        } => {
+            let (needles, _) = needles(secrets);
+            let mut found: Vec<(usize, String)> = Vec::new();
+            for cache in caches {
+                let name = cache.file_name().unwrap_or_default().display();
+                let cleansed = cleanse(&cache, &needles, since).map_err(|error| {
+                    Refusal::new(format!("search the cache {name} for secrets"), error)
+                })?;
+                found.extend(
+                    cleansed
+                        .into_iter()
+                        .map(|secret| (secret, name.to_string())),
+                );
+            }
+            say(&found)
         }
         Job::Merge { trees, layer } => {
             let tree = layer.join(TREE);
@@ -149,20 +163,6 @@ fn say(what: &impl Serialize) -> Result<serde_json::Value, Refusal> {
 fn needles(secrets: Vec<String>) -> (Needles, Vec<usize>) {
     let secrets: Vec<SecretString> = secrets.into_iter().map(SecretString::from).collect();
     Needles::new(&secrets)
-}
-
-/// Removes what holds a secret from a cache, which can do without it, and tells what that was.
-fn clean(cache: &Path, needles: &Needles, since: i64) -> io::Result<Vec<(usize, String)>> {
-    let found = find_recent(cache, needles, since)?;
-    let name = cache.file_name().unwrap_or_default().display();
-    let mut told = Vec::new();
-    for (secret, path) in found {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => told.push((secret, format!("cache {name}"))),
-        }
-    }
-    Ok(told)
 }
 
 fn describe(way: Way, layer: &Path, needles: &Needles) -> Result<Described, Refusal> {

@@ -13,9 +13,12 @@ if [ -e "$2.lfs" ]; then
         echo "git-lfs is needed, and is not in a folder of the system: install it, or keep the pointers with lfs=#false" >&2
         exit 1
     fi
-    export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=filter.lfs.process GIT_CONFIG_VALUE_0="git-lfs filter-process" \
-        GIT_CONFIG_KEY_1=filter.lfs.required GIT_CONFIG_VALUE_1=true \
-        GIT_CONFIG_KEY_2=lfs.repositoryformatversion GIT_CONFIG_VALUE_2=0
+    # After those that every call has.
+    a=$GIT_CONFIG_COUNT b=$((GIT_CONFIG_COUNT + 1)) c=$((GIT_CONFIG_COUNT + 2))
+    export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 3)) \
+        "GIT_CONFIG_KEY_$a=filter.lfs.process" "GIT_CONFIG_VALUE_$a=git-lfs filter-process" \
+        "GIT_CONFIG_KEY_$b=filter.lfs.required" "GIT_CONFIG_VALUE_$b=true" \
+        "GIT_CONFIG_KEY_$c=lfs.repositoryformatversion" "GIT_CONFIG_VALUE_$c=0"
 fi
 "#;
 

@@ -17,11 +17,13 @@ index=$(mktemp -d)
 trap 'rm -rf -- "$index"' EXIT
 export GIT_DIR="$2" GIT_WORK_TREE="$PWD" GIT_INDEX_FILE="$index/index"
 git update-index -z --index-info <"$2.entries"
+xargs -0 sh -c "$4" sh <"$2.folders"
 git update-index -q --refresh >/dev/null || :
 git checkout-index --all --force
 git update-index -q --refresh >/dev/null || :
 changed=$(git diff-files --name-only)
 if [ -n "$changed" ]; then echo "the work tree is not the commit:" "$changed" >&2; exit 1; fi
+xargs -0 sh -c "$5" sh <"$2.folders"
 "#;
 
 /// Follows on both scripts, where files are kept in LFS or belong to submodules: takes those from a checkout of the whole
@@ -63,7 +65,22 @@ pub(super) async fn fetch(
         let object = object.unwrap_or(empty);
         lines.extend_from_slice(format!("{mode} {object}\t{path}\0").as_bytes());
     }
-    super::write(into, "entries", &lines)
+    super::write(into, "entries", &lines)?;
+    let folders = folders(entries.iter().map(|entry| entry.path.as_str()));
+    let folders: String = folders.iter().map(|path| format!("{path}\0")).collect();
+    super::write(into, "folders", folders.as_bytes())
+}
+
+/// All that the files are in.
+fn folders<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let mut folders = BTreeSet::from(["."]);
+    for mut path in paths {
+        while let Some((above, _)) = path.rsplit_once('/') {
+            folders.insert(above);
+            path = above;
+        }
+    }
+    folders
 }
 
 async fn fetch_whole(

@@ -35,19 +35,21 @@ while IFS='	' read -r path file commit; do
     rm -rf .git
     printf '%s\n' "$file" >.git
     git read-tree HEAD
-    git update-index -q --refresh >/dev/null || :
     if [ -f "$index" ] && GIT_INDEX_FILE="$index" git ls-files -z >"$old/files" 2>/dev/null; then
         git ls-files -z | sort -z >"$old/new"
         sort -z "$old/files" | comm -z -23 - "$old/new" | xargs -0r rm -rf --
     fi
+    set_aside
+    git update-index -q --refresh >/dev/null || :
     git reset --quiet --hard
     head=$(git rev-parse HEAD)
     if [ "$head" != "$commit" ]; then echo "checked out $head in $path, not $commit" >&2; exit 1; fi
+    changed=$(git status --porcelain --untracked-files=no --ignore-submodules=all)
+    if [ -n "$changed" ]; then echo "the work tree of $path is not the commit:" "$changed" >&2; exit 1; fi
+    put_back
     leave_out
 done <"$2.submodules"
 cd -- "$top"
-changed=$(git status --porcelain --untracked-files=no --ignore-submodules=untracked)
-if [ -n "$changed" ]; then echo "the work tree is not the commit:" "$changed" >&2; exit 1; fi
 "#;
 
 /// Follows on the script that verifies the repository itself, whose work tree is the current folder.

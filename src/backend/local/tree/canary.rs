@@ -13,13 +13,13 @@ use memchr::memmem::Finder;
 use secrecy::zeroize::Zeroize;
 use secrecy::{ExposeSecret, SecretBox};
 
+mod cleanse;
 mod forms;
 mod object;
-mod recent;
 mod window;
 
+pub use cleanse::cleanse;
 pub(super) use object::Object;
-pub use recent::find_recent;
 pub(super) use window::Window;
 
 /// Shorter values, in bytes, are in everything.

@@ -36,6 +36,11 @@ impl<'a> Window<'a> {
         self.buffer.copy_within(end - self.kept..end, 0);
     }
 
+    /// Goes on where nothing of what came before matters.
+    pub(in super::super) fn skip(&mut self) {
+        self.kept = 0;
+    }
+
     /// Ends the stream, and returns which secrets were in it.
     pub(in super::super) fn finish(&mut self) -> Vec<usize> {
         self.kept = 0;

@@ -11,12 +11,15 @@ use rustix::io::{Errno, retry_on_intr};
 use super::super::attributes::{self, Of};
 use super::super::canary::{Needles, Object, Place, Window};
 use super::super::descent::{Name, is_whiteout, kind, open, stat};
+use super::super::holes::{hole, may_have_holes};
 use super::assemble::{Content, Inode, Record, search};
 use super::walk::Batch;
 use super::{Entry, Kind, Time};
 
 /// The contents of files with several names, which are read by the first of them that somebody comes to.
 pub(super) type Contents = Mutex<HashMap<Inode, Content>>;
+
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// What one thread reads with, and has found out.
 pub(super) struct Reader<'a> {
@@ -67,7 +70,7 @@ impl<'a> Reader<'a> {
         if is_read {
             self.bytes += stat.st_blocks.cast_unsigned() * 512;
             self.object.begin(&batch.tail, name, size);
-            content = self.content(fd.as_fd(), size)?;
+            content = self.content(fd.as_fd(), size, may_have_holes(&stat))?;
         }
         let kind = Kind::File {
             size,
@@ -101,12 +104,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn content(&mut self, fd: BorrowedFd<'_>, size: u64) -> Result<Content, Errno> {
+    fn content(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        size: u64,
+        has_holes: bool,
+    ) -> Result<Content, Errno> {
         self.hasher.reset();
         let mut done = 0;
         while done < size {
+            let hole = if has_holes { hole(fd, done, size) } else { 0 };
+            if hole > 0 {
+                self.pass_hole(hole);
+                done += hole;
+                continue;
+            }
             let space = self.window.space();
-            let count = retry_on_intr(|| rustix::io::read(fd, &mut *space))?;
+            let count = retry_on_intr(|| rustix::io::pread(fd, &mut *space, done))?;
             if count == 0 {
                 // Shorter than it says: somebody is changing it, or the disk has lost its end.
                 return Err(Errno::IO);
@@ -126,6 +140,17 @@ impl<'a> Reader<'a> {
                 .chain(in_object.map(|secret| (secret, Place::Object)))
                 .collect(),
         })
+    }
+
+    /// Takes a hole for the zeros that it is read as; no secret is in it.
+    fn pass_hole(&mut self, mut length: u64) {
+        self.window.skip();
+        while length > 0 {
+            let count = usize::try_from(length).map_or(ZEROS.len(), |all| all.min(ZEROS.len()));
+            self.hasher.update(&ZEROS[..count]);
+            self.object.feed(&ZEROS[..count]);
+            length -= count as u64;
+        }
     }
 
     fn other(&mut self, batch: &Batch, name: &[u8]) -> Result<Record, Errno> {
