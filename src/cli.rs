@@ -18,6 +18,7 @@ mod explain;
 mod failure;
 mod fsck;
 mod history;
+mod input;
 mod interrupt;
 mod key;
 mod leaves;

@@ -244,7 +244,7 @@ impl Problem {
             }
             Self::ServerFailed(_) => "try again later",
             Self::Certificate(_) => "name the CA that signed it in GIT_SSL_CAINFO or SSL_CERT_FILE",
-            Self::Empty => "commit something and push it",
+            Self::Empty => "commit something, and push it if the repository is a server's",
             Self::NoSuchReference(_) => "check its spelling, or push it",
             Self::NoDefaultBranch => "say which branch with `branch=`",
             Self::CommitGone(_) => {

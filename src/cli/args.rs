@@ -328,11 +328,7 @@ pub(super) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DownArgs {
-    #[arg(
-        value_name = "NAME",
-        required_unless_present = "all",
-        conflicts_with = "all"
-    )]
+    #[arg(value_name = "NAME", conflicts_with = "all")]
     pub names: Vec<String>,
     /// All that are kept in the store
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use super::args::ExecArgs;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
-use super::{project, sandboxes};
+use super::{input, project, sandboxes};
 use crate::backend::local::Local;
 use crate::backend::{Backend, Environment, Exec, SandboxId, SandboxState, Stdio};
 
@@ -16,6 +16,7 @@ pub(super) async fn exec(args: ExecArgs) -> Result<u8, Failure> {
         secrets: project::secrets(&args.secrets)?.into_iter().collect(),
         path: Vec::new(),
     };
+    input::lend()?;
     let backend = project::open(&args.store)?;
     let sandbox = running(&backend, &args.name).await?;
     let exec = Exec {

@@ -30,6 +30,13 @@ pub(super) async fn fsck(args: &FsckArgs) -> Result<u8, Failure> {
     let local = project::open(&args.store)?;
     let keys = chosen(&fsck::keys(&local)?, &args.keys)?;
     let checked = fsck::check(&local, &keys).await?;
+    if args.keys.is_empty() {
+        match fsck::tidy(&local).await? {
+            0 => {}
+            1 => ui::notice("one thing that nothing names was deleted"),
+            many => ui::notice(&format!("{many} things that nothing names were deleted")),
+        }
+    }
     let damaged = checked.iter().any(|checked| !checked.damage.is_empty());
     if args.json {
         ui::print_json(&Report {

@@ -249,6 +249,9 @@ pub(super) fn locate(file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), Failur
         Some(file) => std::path::absolute(&file).unwrap_or(file),
         None => nearest()?,
     };
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let folder = folder.canonicalize().unwrap_or(folder.to_owned());
+    let named = file.clone();
     let file = match file.canonicalize() {
         Ok(file) if file.is_dir() => file.join(FILE),
         Ok(file) => file,
@@ -260,6 +263,15 @@ pub(super) fn locate(file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), Failur
             ));
         }
     };
+    // A link that was cloned may lead to what is none of the project's business, and errors show parts of it.
+    let is_link = named.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    if is_link && !file.starts_with(project_root(&folder)) {
+        let text = format!(
+            "{} is a link that leads out of the project",
+            named.display()
+        );
+        return Err(Failure::usage(text, "name the file that it leads to"));
+    }
     let root = project_root(file.parent().unwrap_or(Path::new("/")));
     Ok((file, root))
 }

@@ -74,6 +74,12 @@ pub(super) async fn rm(args: &RmArgs) -> Result<u8, Failure> {
 
 pub(super) async fn down(args: &DownArgs) -> Result<u8, Failure> {
     let backend = project::open(&args.store)?;
+    if !args.all && args.names.is_empty() {
+        return Err(Failure::usage(
+            "`down` does not say which sandbox",
+            "name it, as `atelier ps` does, or end all with `atelier down --all`",
+        ));
+    }
     if !args.all {
         return destroy(&backend, &args.names).await;
     }

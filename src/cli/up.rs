@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::interrupt::Interrupts;
 use super::pinning::Pinning;
 use super::project::{self, Project, Words};
-use super::{sandboxes, ui};
+use super::{input, sandboxes, ui};
 use crate::backend::local::Local;
 use crate::backend::{Backend, Environment, Exec, Keep, Network, SandboxId, Stdio};
 use crate::realise::Options;
@@ -49,6 +49,9 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     request.keep = args.detach.then(|| Keep {
         name: args.name.clone(),
     });
+    if !args.detach {
+        input::lend()?;
+    }
     let sandbox = tokio::select! {
         sandbox = planned.backend.boot(&request) => sandbox?,
         () = interrupts.next() => return Err(Failure::interrupted()),

@@ -101,14 +101,15 @@ fn no_secret_stays_in_a_cache_however_a_bake_ends() {
             "prebuild {name} {{ from dev-base; secret TOKEN; cache c path=c; run #\"{step}\"# timeout=\"2s\"; }}\n"
         )
     };
-    let hidden = "mkdir -p \"c/d-$TOKEN/e\" c/plain; echo x > \"c/d-$TOKEN/e/f\"; setfattr -n user.t -v \"$TOKEN\" c/plain; setfattr -n user.t -v \"$TOKEN\" c; touch c/a; setfattr -n user.t -v \"$TOKEN\" c/a; ln -s \"$TOKEN\" c/l";
+    let hidden = r#"mkdir -p "c/d-$TOKEN/e" c/plain; echo x > "c/d-$TOKEN/e/f"; touch c/a; ln -s "$TOKEN" c/l; python3 -c 'import os; [os.setxattr(path, "user.t", os.environ["TOKEN"].encode()) for path in ("c", "c/plain", "c/a")]'"#;
+    let reader = r#"find c | sort; python3 -c 'import os; [print(os.listxattr(path)) for path in ("c", "c/plain")]'; cat c/*ed c/late 2>/dev/null || true"#;
     let project = Project::new(
         &[
             node("failed", "echo $TOKEN > c/failed; exit 1"),
             node("late", "echo $TOKEN > c/late; sleep 60"),
             node("hidden", hidden),
             node("hollow", "truncate -s 8T c/hollow; echo kept > c/kept"),
-            "prebuild reader { from dev-base; cache c path=c; run \"find c | sort; getfattr -dR c; cat c/*ed c/late 2>/dev/null || true\"; }\n".to_owned(),
+            format!("prebuild reader {{ from dev-base; cache c path=c; run #\"{reader}\"#; }}\n"),
         ]
         .concat(),
     );

@@ -80,3 +80,56 @@ fn a_repository_in_a_submodule_s_place_runs_nothing() {
     project.git(&["commit", "--quiet", "--message", "second"]);
     is_the_commit_s(&project, "test ! -e ran; test -d src/sub/.git");
 }
+
+fn verified(project: &Project) -> Vec<String> {
+    let snapshots = project.run(&["snapshots", "--json"]).expect(0).json();
+    let verified = snapshots["snapshots"][0]["verified"]
+        .as_array()
+        .unwrap()
+        .clone();
+    verified
+        .iter()
+        .map(|check| check.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// "git fsck" is in a record only if all that was checked out is whole, and by itself.
+#[test]
+fn a_repository_that_a_step_has_taken_apart_is_not_verified() {
+    let bake = |step: &str| {
+        let project = Project::new(&format!(
+            "from dev-base\nrepo \".\" path=src\nrun #\"{step}\"# in=src"
+        ));
+        let ran = project.run(&["build"]);
+        (project, ran)
+    };
+    for (step, said) in [
+        (
+            "mv .git ../real; echo 'gitdir: /home/dev/real' > .git; rm -rf ../real/objects/*",
+            ".git is no folder any more",
+        ),
+        (
+            "mv .git ../real; ln -s ../real .git",
+            ".git is no folder any more",
+        ),
+        (
+            "mv .git/objects ../real; ln -s ../../real .git/objects",
+            ".git/objects is no folder any more",
+        ),
+        (
+            "rm -rf .git/objects/pack .git/objects/??; mkdir -p .git/objects/info; echo /run/atelier/git/0/objects > .git/objects/info/alternates",
+            "it needs objects from elsewhere",
+        ),
+    ] {
+        let (project, ran) = bake(step);
+        let ran = ran.expect(6);
+        assert!(ran.stderr.contains(said), "{step}: {}", ran.stderr);
+        assert_eq!(project.snapshots(), [] as [serde_json::Value; 0]);
+    }
+    let (project, ran) = bake("rm -rf .git");
+    ran.expect(0);
+    assert!(!verified(&project).contains(&"git fsck".to_owned()));
+    let (project, ran) = bake("true");
+    ran.expect(0);
+    assert!(verified(&project).contains(&"git fsck".to_owned()));
+}

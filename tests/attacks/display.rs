@@ -76,3 +76,23 @@ fn a_build_is_finished() {
     assert_eq!(project.run(&["up", "--", "ls"]).expect(0).stdout, "done\n");
     project.assert_nothing_left();
 }
+
+/// A line that is shown sets no clipboard, moves no cursor and hides nothing.
+#[test]
+fn no_control_sequence_of_a_step_reaches_the_terminal() {
+    let step =
+        "printf '\\033]52;c;aGk=\\007one\\033[2J\\n\\033[31mtwo\\033[0m\\n10%%\\r20%%\\n'; exit 1";
+    let project = Project::new(&format!("from dev-base\nrun #\"{step}\"#"));
+    let ran = project.run(&["build"]).expect(1);
+    assert!(
+        ran.stderr.contains("| one\n") && ran.stderr.contains("| 20%\n"),
+        "{:?}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("\u{1b}[31mtwo"), "{:?}", ran.stderr);
+    for text in ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\r"] {
+        assert!(!ran.stderr.contains(text), "{:?}", ran.stderr);
+    }
+    let log = project.run(&["log", "default"]).expect(0).stdout;
+    assert!(!log.contains("\u{1b}]52"), "{log:?}");
+}

@@ -115,3 +115,29 @@ fn a_file_replaces_the_file_or_the_link_at_its_path() {
         assert_eq!(ran.expect(0).stdout, "hellotheredev:644\ndev:755\n");
     }
 }
+
+/// behaviours 1.20: it would hide all that was there, and take what was written.
+#[test]
+fn no_cache_is_mounted_through_a_link() {
+    let cache = "cache c path=\"out\"; run \"echo made > made\"";
+    for target in [".", "/etc", "/usr", "/dev", "/tmp", "other", "nowhere"] {
+        let step = format!("mkdir other; ln -s {target} out");
+        refused(
+            &step,
+            cache,
+            "make the folder of cache out: `out` is not a folder",
+        );
+    }
+    refused("echo > out", cache, "`out` is not a folder");
+    let below = "cache c path=\"deep/out/x\"";
+    refused(
+        "mkdir deep; ln -s .. deep/out",
+        below,
+        "`out` is not a folder",
+    );
+    let project = project(
+        "mkdir -p a/b",
+        "cache c path=\"a/b/c/d\"; run \"echo made > a/b/made\"",
+    );
+    project.run(&["build"]).expect(0);
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use atelier_lang::graph::{Shell, User};
+use secrecy::SecretString;
 
 use super::environment;
 use super::image::{self, Image};
@@ -23,6 +24,7 @@ use crate::backend::{
     Snapshot, Step, StepEnding,
 };
 use crate::event::Sink;
+use crate::resolve::PinError;
 
 /// A bake under way.
 struct Bake<'a> {
@@ -51,8 +53,11 @@ pub(super) async fn bake(
         return Ok(Baked::Found(snapshot));
     }
     let name = format!("logs/{}-{}.log", request.key.to_hex(), nonce::name());
-    let secrets = request.environment.secrets.values().cloned().collect();
-    let log = Log::create(local.store.root().join(&name), events, secrets)
+    let secrets: Vec<SecretString> = gate::secrets(request)
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect();
+    let log = Log::create(local.store.root().join(&name), events, &secrets)
         .and_then(|log| lease.announce(&name).map(|()| log))
         .map_err(|error| failed("write a log in the store", &error))?;
     let below = flatten::shallow(local, request.parent).await?;
@@ -88,7 +93,7 @@ pub(super) async fn bake(
         (Ok(_), Ok(found)) if !found.is_empty() => Err(gate::inside(found)),
         (Ok(verified), Ok(_)) => bounds.within(bake.publish(verified)).await,
     };
-    let published = published.map_err(|error| bake.for_lack_of_room(error));
+    let published = published.map_err(|error| bake.hide(bake.for_lack_of_room(error)));
     if let Err(error) = &published {
         bake.log.notice(&error.to_string());
     }
@@ -422,6 +427,31 @@ impl Bake<'_> {
             return error;
         }
         full(&error.to_string()).into()
+    }
+
+    /// An error goes to people: what programs and steps say in it may hold a secret.
+    fn hide(&self, error: BakeError) -> BakeError {
+        let hide = |text: String| self.log.mask(&text);
+        let hide_all = |texts: Vec<String>| texts.into_iter().map(hide).collect();
+        match error {
+            BakeError::Outside { count, names } => BakeError::Outside {
+                count,
+                names: hide_all(names),
+            },
+            BakeError::SecretInside { names, paths } => BakeError::SecretInside {
+                names,
+                paths: hide_all(paths),
+            },
+            BakeError::Checkout(error) => BakeError::Checkout(PinError {
+                cause: hide(error.cause),
+                ..error
+            }),
+            BakeError::Backend(error) => BakeError::Backend(BackendError {
+                message: hide(error.message),
+                ..error
+            }),
+            BakeError::Step { .. } | BakeError::Timeout { .. } | BakeError::Cancelled => error,
+        }
     }
 
     fn session(&mut self) -> Result<&mut Session, BakeError> {

@@ -15,7 +15,7 @@ use super::log::Log;
 use super::protocol::{Action, Process, Root, StdioKind};
 use super::session::Session;
 use super::store::{Scratch, failed};
-use crate::backend::{BackendError, BakeError, Checkout, Class};
+use crate::backend::{BackendError, BakeError, Checkout, Class, Ending};
 use crate::git::{Extras, Fetch, Git, GitError, Part, Problem};
 use crate::resolve::PinError;
 
@@ -79,9 +79,15 @@ for folder; do
 done
 "#;
 
-/// A step may have removed a repository, or committed to it; what is there must be whole.
+/// A step may have removed a repository, or committed to it; what is there must be whole, and hold all that it needs: only
+/// here are the fetched repositories at hand.
 const VERIFY: &str = r#"
-cd -- "$1" 2>/dev/null && [ -d .git ] || exit 0
+cd -- "$1" 2>/dev/null && { [ -e .git ] || [ -L .git ]; } || exit 3
+for place in .git .git/objects .git/refs; do
+    if [ -L "$place" ] || [ ! -d "$place" ]; then echo "$place is no folder any more: a step has replaced it" >&2; exit 1; fi
+done
+elsewhere=$(find .git -path '*/objects/info/alternates' -o -path .git/commondir)
+if [ -n "$elsewhere" ]; then echo "it needs objects from elsewhere: a step has made $elsewhere" >&2; exit 1; fi
 git fsck --no-progress --no-dangling
 "#;
 
@@ -206,7 +212,8 @@ pub(super) async fn check_out(
             .collect::<Vec<String>>()
     };
     if checkout.only.is_none() {
-        return script(session, &whole, &with(&path), log, &operation).await;
+        let checked_out = script(session, &whole, &with(&path), log, &operation).await;
+        return checked_out.map(drop);
     }
     script(session, only::CHECK_OUT, &with(&path), log, &operation).await?;
     if only::has_elsewhere(&scratch.path(&format!("git/{index}"))) {
@@ -217,23 +224,22 @@ pub(super) async fn check_out(
     Ok(())
 }
 
-/// Checks that a repository in the workspace is whole.
+/// What [`VERIFY`] ends with if there is no repository any more.
+const REMOVED: Ending = Ending::Exited(3);
+
+/// Checks that a repository in the workspace is whole; `false` if there is none any more.
 pub(super) async fn verify(
     session: &mut Session,
     index: usize,
     checkout: &Checkout,
     log: &mut Log,
-) -> Result<(), BakeError> {
+) -> Result<bool, BakeError> {
     let operation = format!("verify the repository {}", checkout.path);
     let from = format!("{}/{index}", session.repositories());
-    script(
-        session,
-        &[VERIFY, submodules::VERIFY].concat(),
-        &[checkout.path.clone(), from],
-        log,
-        &operation,
-    )
-    .await
+    let commands = [VERIFY, submodules::VERIFY].concat();
+    let arguments = [checkout.path.clone(), from];
+    let ending = script(session, &commands, &arguments, log, &operation).await?;
+    Ok(ending != REMOVED)
 }
 
 async fn script(
@@ -242,7 +248,7 @@ async fn script(
     arguments: &[String],
     log: &mut Log,
     operation: &str,
-) -> Result<(), BakeError> {
+) -> Result<Ending, BakeError> {
     let mut program: Vec<String> = ["sh", "-euc", script, "sh"].map(str::to_owned).to_vec();
     program.extend_from_slice(arguments);
     let process = Process {
@@ -257,12 +263,17 @@ async fn script(
     let ending = session
         .run(process, async |bytes| said.extend_from_slice(bytes))
         .await?;
-    if ending.success() {
-        return Ok(());
+    if ending.success() || ending == REMOVED {
+        return Ok(ending);
     }
     log.output(&said).await;
     log.flush();
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let mut said = String::from_utf8_lossy(&said).trim().to_owned();
+    // What git advises would not help.
+    if said.contains("dubious ownership") {
+        "it belongs to another user: have the root step give it back with `chown -R dev:dev`"
+            .clone_into(&mut said);
+    }
     let class = if said.contains("No space left") {
         Class::Full
     } else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::backend::Environment;
 
@@ -77,9 +77,91 @@ pub(super) fn proxies() -> BTreeMap<String, String> {
     PROXIES.into_iter().filter_map(value).collect()
 }
 
+/// The passwords in variables that say how to reach the network, each with its variable's name, as they stand there and as
+/// they are meant.
+pub(super) fn passwords<'a>(
+    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Vec<(String, SecretString)> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in variables {
+        if !PROXIES.contains(&name.as_str()) {
+            continue;
+        }
+        let address = value.split_once("://").map_or(&**value, |(_, rest)| rest);
+        let login = address
+            .split(['/', ','])
+            .next()
+            .and_then(|place| place.rsplit_once('@'));
+        if let Some((_, password)) = login.and_then(|(login, _)| login.split_once(':')) {
+            for password in [password.to_owned(), decoded(password)] {
+                if !password.is_empty() {
+                    found.entry(password).or_insert_with(|| name.clone());
+                }
+            }
+        }
+    }
+    let found = found.into_iter();
+    found
+        .map(|(password, name)| (name, password.into()))
+        .collect()
+}
+
+/// Without percent-encoding.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Added in steps only.
 pub(super) fn of_steps() -> BTreeMap<String, String> {
     BTreeMap::from(
         [("CI", "true"), ("ATELIER", "1")].map(|(name, value)| (name.to_owned(), value.to_owned())),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::passwords;
+
+    #[test]
+    fn passwords_of_proxies_are_found() {
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let all = [
+            variable("HTTPS_PROXY", "http://me:p%40ss@proxy:8080/"),
+            variable("http_proxy", "me:plain@proxy:1"),
+            variable("ALL_PROXY", "http://me@proxy:1"),
+            variable("NO_PROXY", "localhost,.local"),
+            variable("OTHER", "http://me:other@host"),
+        ];
+        let found = passwords(all.iter().map(|(name, value)| (name, value)));
+        let found: Vec<_> = found
+            .iter()
+            .map(|(name, value)| (&**name, value.expose_secret()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("HTTPS_PROXY", "p%40ss"),
+                ("HTTPS_PROXY", "p@ss"),
+                ("http_proxy", "plain")
+            ]
+        );
+    }
 }

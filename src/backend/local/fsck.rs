@@ -6,7 +6,7 @@ use super::Local;
 use super::store::{Layer, failed};
 use super::way::Sandbox;
 use super::work::{self, Job};
-use crate::backend::{BackendError, Class};
+use crate::backend::{Backend, BackendError, Class};
 use crate::node::ContentKey;
 
 /// What became of one snapshot.
@@ -52,6 +52,13 @@ pub async fn check(local: &Local, keys: &[ContentKey]) -> Result<Vec<Checked>, B
         checked.push(Checked { key, damage });
     }
     Ok(checked)
+}
+
+/// Removes layers that no snapshot names, whatever has left them; returns how many things that were.
+pub async fn tidy(local: &Local) -> Result<usize, BackendError> {
+    let doubt = local.store.doubt();
+    doubt.map_err(|error| failed("look for layers that nothing names", &error))?;
+    local.sweep().await
 }
 
 /// Without a user namespace a user sees other owners than those that were recorded in one.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
-use super::checkout;
 use super::log::Log;
 use super::session::Session;
 use super::store::{LAYER, Scratch, Store};
 use super::work::{self, Job};
+use super::{checkout, environment};
 use crate::backend::{BackendError, BakeError, BakeRequest, Class};
 
 /// So many names are shown, and the rest is counted.
@@ -23,10 +23,16 @@ pub(super) async fn pass(
 ) -> Result<Vec<String>, BakeError> {
     let mut verified = vec!["commits".to_owned(), "processes ended".to_owned()];
     verified.extend(outside(session, request, log).await?);
+    let mut whole = true;
     for (index, checkout) in request.checkouts.iter().enumerate() {
-        checkout::verify(session, index, checkout, log).await?;
+        // Of some files there is no repository.
+        if checkout.only.is_none() {
+            whole &= checkout::verify(session, index, checkout, log).await?;
+        }
     }
-    verified.extend((!request.checkouts.is_empty()).then(|| "git fsck".to_owned()));
+    // Not if a step has removed one.
+    let has_any = request.checkouts.iter().any(|one| one.only.is_none());
+    verified.extend((has_any && whole).then(|| "git fsck".to_owned()));
     Ok(verified)
 }
 
@@ -76,7 +82,7 @@ pub(super) async fn cleanse(
     since: jiff::Timestamp,
     is_cancelled: bool,
 ) -> Result<Vec<(String, String)>, BackendError> {
-    let (names, values) = secrets(request);
+    let (names, values) = exposed(secrets(request));
     // Without a secret there is nothing to look for.
     if names.is_empty() || request.caches.is_empty() {
         return Ok(Vec::new());
@@ -132,7 +138,7 @@ pub(super) async fn describe(
     request: &BakeRequest,
     log: &mut Log,
 ) -> Result<Passed, BakeError> {
-    let (names, values) = secrets(request);
+    let (names, values) = exposed(secrets(request));
     let job = Job::Describe {
         layer: scratch.path(LAYER),
         secrets: values,
@@ -159,16 +165,26 @@ pub(super) async fn describe(
     ))
 }
 
-/// What people call the secrets in use, and their values.
-fn secrets(request: &BakeRequest) -> (Vec<String>, Vec<String>) {
+/// The secrets in use, each with what people call it.
+pub(super) fn secrets(request: &BakeRequest) -> Vec<(String, SecretString)> {
     let of_steps = request.environment.secrets.iter();
-    let of_steps = of_steps.map(|(name, value)| (format!("secret {name}"), value));
+    let of_steps = of_steps.map(|(name, value)| (format!("secret {name}"), value.clone()));
     let of_repositories = request.checkouts.iter().filter_map(|checkout| {
         let token = checkout.credential.as_ref()?.token();
-        Some((format!("the login of {}", checkout.url), token))
+        Some((format!("the login of {}", checkout.url), token.clone()))
     });
-    let all = of_steps.chain(of_repositories);
-    all.map(|(name, value)| (name, value.expose_secret().to_owned()))
+    let of_proxies = environment::passwords(&environment::proxies());
+    let of_proxies = of_proxies
+        .into_iter()
+        .map(|(name, value)| (format!("the password in {name}"), value));
+    of_steps.chain(of_repositories).chain(of_proxies).collect()
+}
+
+/// Names, and values for a process that works.
+fn exposed(secrets: Vec<(String, SecretString)>) -> (Vec<String>, Vec<String>) {
+    let secrets = secrets.into_iter();
+    secrets
+        .map(|(name, value)| (name, value.expose_secret().to_owned()))
         .unzip()
 }
 

@@ -31,6 +31,7 @@ use crate::sys;
 
 mod call;
 mod first;
+mod masked;
 
 use first::First;
 

@@ -239,7 +239,9 @@ pub(super) async fn start_in(
         .open(local.store.kept(&sandbox.0).join("log"))
         .map_err(|error| failed("write a sandbox's log", &error))?;
     let null = File::open("/dev/null").map_err(|error| broken("open /dev/null", error))?;
-    let request = Request::Start(Box::new(world.process(command, StdioKind::Inherit)));
+    let secrets = command.environment.secrets.keys().cloned().collect();
+    let process = Box::new(world.process(command, StdioKind::Inherit));
+    let request = Request::Start(process, secrets);
     let streams = [null.as_fd(), log.as_fd(), log.as_fd()];
     line.requests.send_with(&request, &streams).await?;
     match line.replies.receive().await? {

@@ -4,22 +4,18 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
+use super::mask::{LINE, Mask};
+use super::plain;
 use crate::event::{Kind, Sink};
-
-/// Longer lines are cut into pieces, so that a stream without line ends is seen as it comes. In bytes.
-const LINE: usize = 64 << 10;
-
-/// What stands in a secret's place.
-const MASK: &str = "***";
 
 pub(super) struct Log {
     /// Flushed with each piece of output, for those who follow.
     file: BufWriter<File>,
     path: PathBuf,
     events: Sink,
-    secrets: Vec<SecretString>,
+    mask: Mask,
     /// The line that is not finished yet.
     rest: Vec<u8>,
 }
@@ -28,7 +24,7 @@ impl Log {
     pub(super) fn create(
         path: PathBuf,
         events: &Sink,
-        secrets: Vec<SecretString>,
+        secrets: &[SecretString],
     ) -> std::io::Result<Self> {
         let file = BufWriter::new(File::create_new(&path)?);
         events.send(Kind::Started { log: path.clone() });
@@ -36,7 +32,7 @@ impl Log {
             file,
             path,
             events: events.clone(),
-            secrets,
+            mask: Mask::new(secrets),
             rest: Vec::new(),
         })
     }
@@ -90,21 +86,18 @@ impl Log {
 
     /// Ends a line that is too long where it may be cut: not in a secret that is half there, nor in a character.
     fn cut(&mut self) {
-        let longest = self
-            .secrets
-            .iter()
-            .map(|secret| secret.expose_secret().len());
-        let kept = longest.max().unwrap_or(0).max(4);
+        let kept = self.mask.longest().max(4);
         let whole = match std::str::from_utf8(&self.rest) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             _ => self.rest.len(),
         };
         let begun = self.rest.split_off(whole);
-        let text = self.mask(&String::from_utf8_lossy(&self.rest));
+        let text = self.mask.text(&String::from_utf8_lossy(&self.rest));
         let end = text.floor_char_boundary(text.len().saturating_sub(kept));
         self.rest = [&text.as_bytes()[end..], &begun].concat();
-        self.write(&text[..end]);
-        self.events.send(Kind::Output(text[..end].to_owned()));
+        let text = plain::text(&text[..end]);
+        self.write(&text);
+        self.events.send(Kind::Output(text));
     }
 
     fn write(&mut self, line: &str) {
@@ -112,17 +105,8 @@ impl Log {
         writeln!(self.file, "{line}").ok();
     }
 
-    fn mask(&self, text: &str) -> String {
-        let mut lines: Vec<&str> = self
-            .secrets
-            .iter()
-            .flat_map(|secret| secret.expose_secret().lines())
-            .filter(|line| !line.trim().is_empty())
-            .collect();
-        // The longest first, or the rest of one that begins like another would be seen.
-        lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
-        lines
-            .into_iter()
-            .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+    /// A text for people: without secrets, and without what would tell a terminal to do something.
+    pub(super) fn mask(&self, text: &str) -> String {
+        plain::text(&self.mask.text(text))
     }
 }

@@ -90,8 +90,9 @@ pub(super) enum Request {
     Keep,
     /// From here on the sandbox does without who started it. The values of secrets, by name.
     Confirm(BTreeMap<String, String>),
-    /// Runs a process in a kept sandbox, and does not wait for its end. Its streams come with it.
-    Start(Box<Process>),
+    /// Runs a process in a kept sandbox, and does not wait for its end. Its streams come with it. Which of its variables are
+    /// secrets, beside the sandbox's own.
+    Start(Box<Process>, Vec<String>),
     /// Ends a kept sandbox.
     End,
 }

@@ -32,6 +32,9 @@ fn way_out(operation: &str, errno: Option<Errno>) -> &'static str {
             "have root reinstall the package `uidmap`, and see that /etc/subuid and /etc/subgid lend you 65536 ids each \
              that nobody else has"
         }
+        _ if operation.starts_with("write /etc/") && errno == Some(Errno::ISDIR) => {
+            "the image has a folder where this file belongs: take it out of the image, or use another one"
+        }
         "mount /proc" if denied => {
             "something hides parts of /proc, as containers do: start this one with `--security-opt \
              systempaths=unconfined` or privileged; if it is thrown away, use --sandbox direct"
@@ -50,11 +53,18 @@ fn way_out(operation: &str, errno: Option<Errno>) -> &'static str {
              the other process to end"
         }
         "read the image" | "unpack the image" if errno.is_none() => "copy the image again",
-        "mount an overlay" => {
-            "the store's file system cannot hold overlays: place it on ext4, xfs or btrfs with --store DIR"
-        }
         _ if matches!(errno, Some(Errno::NOSPC | Errno::DQUOT)) => {
             "free some room, or place the store elsewhere with --store DIR"
+        }
+        _ if operation.starts_with("make the folder of cache") => {
+            "give the cache a `path=` at which there is a folder, or nothing and a folder that may be written to; a folder \
+             of the workspace is best"
+        }
+        _ if operation.starts_with("search the cache") => {
+            "delete the cache's folder in `caches` of the store: it is made anew"
+        }
+        "mount an overlay" => {
+            "the store's file system cannot hold overlays: place it on ext4, xfs or btrfs with --store DIR"
         }
         _ if denied => {
             "`atelier doctor` says what this machine does not allow; start a container privileged, or, if it is thrown \

@@ -10,7 +10,7 @@
 //! w/<name>          scratch folders of bakes and sandboxes; its owner holds `lock`
 //! k/<name>          the same of sandboxes that are kept, by their names: no sweep takes them
 //! locks/<key>       a bake's lease, with the name of its log
-//! locks/doubt       there may be layers that no record names
+//! locks/doubt…      there may be layers that no record names
 //! logs/, targets/   logs of bakes, and which was each target's last
 //! trees/            what patterns name at a commit; may be lost
 //! caches/<name>     folders kept between bakes
@@ -101,16 +101,22 @@ impl Store {
         }
         let is_made = self.root.join("format").is_file();
         if !is_made && self.holds_other_things() {
-            return Err(io::Error::other("the folder is not empty, and no store"));
+            return Err(io::Error::other(
+                "the folder is not empty, and no store: it has no file `format`",
+            ));
         }
         if folder.mode() & 0o077 != 0 {
             fs::set_permissions(&self.root, fs::Permissions::from_mode(0o700))?;
         }
+        // Also what somebody has deleted of a store that was made.
+        for folder in FOLDERS {
+            match fs::create_dir(self.root.join(folder)) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
         if is_made {
             return Ok(());
-        }
-        for folder in FOLDERS {
-            fs::create_dir_all(self.root.join(folder))?;
         }
         self.write_whole(Path::new("format"), FORMAT.as_bytes())
     }
@@ -162,10 +168,14 @@ impl Store {
         let name = format!("l/{}", nonce::name());
         sync_file(&scratch.path(LAYER).join(MANIFEST))?;
         sync_folder(&scratch.path(LAYER))?;
+        // Until the record is there; each publisher has a doubt of its own.
+        let doubt = self.doubt_about(&name)?;
         fs::rename(scratch.path(LAYER), self.root.join(&name))?;
-        sync_folder(&self.root.join("l"))?;
         let mut layers = below.layers;
-        layers.push(Layer { name, manifest });
+        layers.push(Layer {
+            name: name.clone(),
+            manifest,
+        });
         let sandbox = match below.direct {
             true => Sandbox::Direct,
             false => self.way.sandbox(),
@@ -175,13 +185,37 @@ impl Store {
             layers,
             sandbox,
         };
+        match self.write_record(&record) {
+            Ok(()) => {
+                fs::remove_file(doubt).ok();
+                Ok(record)
+            }
+            Err(error) => {
+                self.withdraw(&record, scratch, &name);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_record(&self, record: &Record) -> io::Result<()> {
+        sync_folder(&self.root.join("l"))?;
         let name = record_name(record.snapshot.key);
         if self.root.join(&name).exists() {
             // The layers that it named may then be nobody's.
             self.doubt()?;
         }
-        self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(&record)?)?;
-        Ok(record)
+        self.write_whole(Path::new(&name), &serde_json::to_vec_pretty(record)?)
+    }
+
+    /// Takes back what could not be published. What of that fails too is left to a sweep: the doubt stays.
+    fn withdraw(&self, record: &Record, scratch: &Scratch, layer: &str) {
+        let key = record.snapshot.key;
+        let is_there = self.read(key).ok().flatten();
+        // It may have been the last flush that failed.
+        if is_there.is_some_and(|there| there.layers == record.layers) {
+            fs::remove_file(self.root.join(record_name(key))).ok();
+        }
+        fs::rename(self.root.join(layer), scratch.path(LAYER)).ok();
     }
 
     fn publishing(&self) -> io::Result<File> {
@@ -268,5 +302,11 @@ pub(super) fn failed(operation: &str, error: &io::Error) -> BackendError {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Class::Denied,
         _ => Class::Transient,
     };
-    BackendError::new(class, format!("cannot {operation}: {error}"))
+    let failed = BackendError::new(class, format!("cannot {operation}: {error}"));
+    match class {
+        Class::Full => failed.with_help(ROOM_IS_NEEDED),
+        _ => failed,
+    }
 }
+
+const ROOM_IS_NEEDED: &str = "free some room, or place the store elsewhere with --store DIR";

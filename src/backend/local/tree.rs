@@ -20,7 +20,7 @@ mod manifest;
 mod merge;
 
 pub use attributes::take_after;
-pub use canary::{Found, Needles, Place, cleanse};
+pub use canary::{Found, Needles, Place, base64_forms, cleanse};
 pub use manifest::{
     Attributes, Change, Description, Difference, Entry, Kind, Manifest, Time, describe, verify,
 };

@@ -9,11 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use secrecy::SecretString;
 
 use super::super::attendant::{self, Ends, Subject, send};
+use super::super::environment;
 use super::super::init::{self, NotStarted, Setting};
+use super::super::mask::Mask;
 use super::super::protocol::{Action, Process, Refusal, Reply, Request, StdioKind};
-use super::Keeper;
+use super::{Keeper, masked};
 use crate::backend::Ending;
 
 pub(super) fn serve(socket: &mut UnixStream, keeper: &Keeper) -> io::Result<()> {
@@ -22,7 +25,14 @@ pub(super) fn serve(socket: &mut UnixStream, keeper: &Keeper) -> io::Result<()> 
     };
     let reply = match request {
         Request::Run(process) => run(socket, keeper, &with(*process, &keeper.secrets), streams),
-        Request::Start(process) => start(keeper, &with(*process, &keeper.secrets), streams),
+        Request::Start(process, secrets) => {
+            let process = with(*process, &keeper.secrets);
+            let mask = mask(keeper, &process, &secrets);
+            match mask.is_empty() {
+                true => start(keeper, &process, streams),
+                false => return masked::serve(socket, keeper, process, mask, streams),
+            }
+        }
         Request::End => {
             keeper.first.kill();
             return Ok(());
@@ -46,14 +56,25 @@ fn with(mut process: Process, secrets: &BTreeMap<String, String>) -> Process {
     process
 }
 
-fn program(process: &Process) -> Result<&[String], Refusal> {
+/// What of a process's environment is to be in no log.
+fn mask(keeper: &Keeper, process: &Process, names: &[String]) -> Mask {
+    let variables = process.environment.iter();
+    let own = variables.clone().filter(|(name, _)| names.contains(name));
+    let values = keeper.secrets.values().chain(own.map(|(_, value)| value));
+    let mut secrets: Vec<SecretString> = values.map(|value| value.as_str().into()).collect();
+    let passwords = environment::passwords(variables.map(|(name, value)| (name, value)));
+    secrets.extend(passwords.into_iter().map(|(_, value)| value));
+    Mask::new(&secrets)
+}
+
+pub(super) fn program(process: &Process) -> Result<&[String], Refusal> {
     match &process.action {
         Action::Run(program) => Ok(program),
         Action::Write(_) => Err(Refusal::new("write a file", io::ErrorKind::Unsupported)),
     }
 }
 
-fn setting(keeper: &Keeper) -> Setting<'static> {
+pub(super) fn setting(keeper: &Keeper) -> Setting<'static> {
     Setting {
         way: keeper.way,
         variable: None,
@@ -114,7 +135,11 @@ fn start(
 }
 
 /// Enters the sandbox, with the caller's streams in the place of this process's own.
-fn enter(keeper: &Keeper, process: &Process, streams: Vec<OwnedFd>) -> Result<(), Refusal> {
+pub(super) fn enter(
+    keeper: &Keeper,
+    process: &Process,
+    streams: Vec<OwnedFd>,
+) -> Result<(), Refusal> {
     if process.stdio == StdioKind::Inherit {
         let take = || {
             let [input, output, errors] =

@@ -46,8 +46,9 @@ impl Store {
                 self.discard(&path)?;
                 swept += 1;
             }
-            if self.in_doubt().exists() {
-                swept += self.sweep_layers()?;
+            let doubts = self.doubts()?;
+            if !doubts.is_empty() {
+                swept += self.sweep_layers(&doubts)?;
             }
         }
         Ok(swept)
@@ -55,16 +56,31 @@ impl Store {
 
     /// Says that there may be layers that no record names, for the next sweep: to look at all records and layers of a
     /// large store takes longer than the start of a sandbox.
-    pub(super) fn doubt(&self) -> io::Result<()> {
-        File::create(self.in_doubt()).map(drop)
+    pub(in super::super) fn doubt(&self) -> io::Result<()> {
+        File::create(self.root.join("locks/doubt")).map(drop)
     }
 
-    fn in_doubt(&self) -> PathBuf {
-        self.root.join("locks/doubt")
+    /// The same of one layer, by a publisher who will take the doubt away; returns its place.
+    pub(super) fn doubt_about(&self, layer: &str) -> io::Result<PathBuf> {
+        let name = layer.rsplit('/').next().unwrap_or(layer);
+        let doubt = self.root.join(format!("locks/doubt-{name}"));
+        File::create(&doubt)?;
+        Ok(doubt)
+    }
+
+    fn doubts(&self) -> io::Result<Vec<PathBuf>> {
+        let mut doubts = Vec::new();
+        for entry in fs::read_dir(self.root.join("locks"))? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b"doubt") {
+                doubts.push(entry.path());
+            }
+        }
+        Ok(doubts)
     }
 
     /// Only while nobody publishes or removes.
-    fn sweep_layers(&self) -> io::Result<usize> {
+    fn sweep_layers(&self, doubts: &[PathBuf]) -> io::Result<usize> {
         let mut swept = 0;
         for path in self.unfinished("s", |ending| ending != Some("json"))? {
             self.discard(&path)?;
@@ -78,7 +94,9 @@ impl Store {
         }
         // Once those are let go, they are to be found.
         if !held {
-            fs::remove_file(self.in_doubt())?;
+            for doubt in doubts {
+                fs::remove_file(doubt)?;
+            }
         }
         Ok(swept + unused.len())
     }

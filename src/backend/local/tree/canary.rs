@@ -1,10 +1,11 @@
 //! The canary: are secret values in a layer?
 //!
 //! A value is looked for as it is, in base64 (the standard and the URL-safe alphabet, at each of the three places that it
-//! can have in what was encoded) and percent-encoded. Not found is what is compressed, encrypted, encoded in another way
-//! or broken into lines, but for git's loose objects; its packs are not opened either.
+//! can have in what was encoded) and percent-encoded; contents also with other line ends, or broken into lines. Not found
+//! is what is compressed, encrypted or encoded in another way, but for git's loose objects; its packs are not opened either.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -15,10 +16,13 @@ use secrecy::{ExposeSecret, SecretBox};
 
 mod cleanse;
 mod forms;
+mod joined;
 mod object;
 mod window;
 
 pub use cleanse::cleanse;
+pub use forms::base64_forms;
+use joined::joined;
 pub(super) use object::Object;
 pub(super) use window::Window;
 
@@ -32,9 +36,14 @@ const START: usize = 32;
 /// takes no more.
 const GROUP: usize = 48;
 
+/// Shorter forms, in bytes, are not looked for across line ends: numbers below each other would be found.
+const SHORTEST_JOINED: usize = 16;
+
 /// The secret values to look for, in all their forms.
 pub struct Needles {
     groups: Vec<Group>,
+    /// Without line ends, for texts without line ends.
+    joined: Vec<Group>,
     /// In bytes, of the longest form.
     longest: usize,
 }
@@ -94,13 +103,23 @@ impl Needles {
         }
         let longest = forms.iter().map(|(_, form)| form.len()).max().unwrap_or(0);
         let groups = forms.chunks(GROUP).map(Group::new).collect();
-        (Self { groups, longest }, left_out)
+        let joined = forms.iter().map(|(secret, form)| (*secret, joined(form)));
+        let joined = joined.filter(|(_, form)| form.len() >= SHORTEST_JOINED);
+        // Line ends of either kind make one form of several.
+        let joined: Vec<_> = joined.collect::<BTreeSet<_>>().into_iter().collect();
+        let needles = Self {
+            groups,
+            joined: joined.chunks(GROUP).map(Group::new).collect(),
+            longest,
+        };
+        (needles, left_out)
     }
 
     /// Looks for nothing.
     pub fn none() -> Self {
         Self {
             groups: Vec::new(),
+            joined: Vec::new(),
             longest: 0,
         }
     }
@@ -114,21 +133,23 @@ impl Needles {
         self.longest.saturating_sub(1)
     }
 
+    /// In bytes, of the longest form.
+    pub(in super::super) fn longest(&self) -> usize {
+        self.longest
+    }
+
     /// Adds the secrets in `bytes` to those found in the same place.
     pub(super) fn search(&self, bytes: &[u8], found: &mut Vec<usize>) {
-        for group in &self.groups {
-            if group.may_be_in(bytes) {
-                for form in &group.forms {
-                    if !found.contains(&form.secret) && form.finder.find(bytes).is_some() {
-                        found.push(form.secret);
-                    }
-                }
-            }
-        }
+        search(&self.groups, bytes, found);
+    }
+
+    /// The same with a text whose line ends have been taken out.
+    fn search_joined(&self, bytes: &[u8], found: &mut Vec<usize>) {
+        search(&self.joined, bytes, found);
     }
 
     /// `bytes` with `***` for each secret in it.
-    pub(super) fn mask<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(in super::super) fn mask<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.groups.iter().any(|group| group.may_be_in(bytes)) {
             return Cow::Borrowed(bytes);
         }
@@ -150,6 +171,18 @@ impl Needles {
             }
         }
         Cow::Owned(masked)
+    }
+}
+
+fn search(groups: &[Group], bytes: &[u8], found: &mut Vec<usize>) {
+    for group in groups {
+        if group.may_be_in(bytes) {
+            for form in &group.forms {
+                if !found.contains(&form.secret) && form.finder.find(bytes).is_some() {
+                    found.push(form.secret);
+                }
+            }
+        }
     }
 }
 

@@ -2,13 +2,32 @@
 
 use std::collections::BTreeSet;
 
-/// The value and what encoders make of it, each once.
+/// The value and what encoders make of it, each once. One of several lines may have either kind of line ends.
 pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
-    let mut forms = BTreeSet::from([value.to_vec()]);
-    for before in 0..3 {
-        forms.insert(base64(value, before, *b"+/"));
-        forms.insert(base64(value, before, *b"-_"));
-    }
+    let unix: Vec<u8> = value
+        .iter()
+        .copied()
+        .filter(|&byte| byte != b'\r')
+        .collect();
+    let lines: Vec<&[u8]> = unix.split(|&byte| byte == b'\n').collect();
+    let windows = lines.join(&b"\r\n"[..]);
+    let all = [value, &unix, &windows]
+        .into_iter()
+        .collect::<BTreeSet<_>>();
+    all.into_iter().flat_map(of_one).collect()
+}
+
+/// What base64 makes of a value, wherever it stands in what was encoded.
+pub fn base64_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
+    let value = without_line_end(value);
+    let ways = (0..3).flat_map(|before| [(before, *b"+/"), (before, *b"-_")]);
+    ways.map(|(before, last)| base64(value, before, last))
+        .collect()
+}
+
+fn of_one(value: &[u8]) -> BTreeSet<Vec<u8>> {
+    let mut forms = base64_forms(value);
+    forms.insert(value.to_vec());
     // As RFC 3986 has it, as encodeURIComponent does, and as HTML forms do.
     for (kept, space) in [("-_.~", "%20"), ("-_.~!'()*", "%20"), ("-_.*", "+")] {
         forms.insert(percent(value, kept.as_bytes(), space, false));
