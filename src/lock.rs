@@ -118,7 +118,11 @@ impl Lock {
         for (key, entry) in &self.images {
             let (name, platform) = (quoted(&key.name), quoted(&key.platform));
             let digest = entry.digest;
-            write!(text, "image {name} platform={platform} digest=\"{digest}\"").ok();
+            write!(
+                text,
+                "\nimage {name} platform={platform} digest=\"{digest}\""
+            )
+            .ok();
             if let Some(reference) = &entry.reference {
                 write!(text, " reference={}", quoted(reference)).ok();
             }

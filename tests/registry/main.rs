@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod faults;
+mod locks;
 mod logins;
 mod mirrors;
 mod pulling;
@@ -26,6 +27,9 @@ mod project;
 mod registry;
 #[path = "../support/rootfs.rs"]
 mod rootfs;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/wrapped.rs"]
+mod wrapped;
 
 use std::collections::BTreeMap;
 use std::future::Future;
