@@ -9,6 +9,11 @@ use rustix::fs::{FileType, fstat};
 
 use super::failure::Failure;
 
+/// Does so for a command that reads it.
+pub(super) fn lend_if(is_read: bool) -> Result<(), Failure> {
+    if is_read { lend() } else { Ok(()) }
+}
+
 /// Puts a pipe in the place of a file. Called before the sandbox is there.
 pub(super) fn lend() -> Result<(), Failure> {
     let Ok(stat) = fstat(rustix::stdio::stdin()) else {

@@ -49,9 +49,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     request.keep = args.detach.then(|| Keep {
         name: args.name.clone(),
     });
-    if !args.detach {
-        input::lend()?;
-    }
+    input::lend_if(!args.detach)?;
     let sandbox = tokio::select! {
         sandbox = planned.backend.boot(&request) => sandbox?,
         () = interrupts.next() => return Err(Failure::interrupted()),

@@ -253,16 +253,7 @@ impl Git {
     }
 
     fn allow(&self, command: &mut Command, reach: Reach<'_>) {
-        let mut settings: Vec<(String, &str)> = SETTINGS
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), *value))
-            .collect();
-        if let Reach::Personal { filters, .. } = reach {
-            // A folder that was cloned may be a repository itself, with a work tree and programs in its configuration.
-            settings.push(("safe.bareRepository".to_owned(), "explicit"));
-            let filters = filters.iter();
-            settings.extend(filters.map(|(name, value)| (name.clone(), value.as_str())));
-        }
+        let mut settings = settings(reach);
         let nowhere = ("HOME", OsStr::new("/nonexistent"));
         match reach {
             Reach::Folder => {
@@ -322,6 +313,21 @@ impl Git {
             command.env(format!("GIT_CONFIG_VALUE_{index}"), value);
         }
     }
+}
+
+/// What a call is told, whatever it reaches.
+fn settings(reach: Reach<'_>) -> Vec<(String, &str)> {
+    let mut settings: Vec<(String, &str)> = SETTINGS
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), *value))
+        .collect();
+    if let Reach::Personal { filters, .. } = reach {
+        // A folder that was cloned may be a repository itself, with a work tree and programs in its configuration.
+        settings.push(("safe.bareRepository".to_owned(), "explicit"));
+        let filters = filters.iter();
+        settings.extend(filters.map(|(name, value)| (name.clone(), value.as_str())));
+    }
+    settings
 }
 
 /// The credential is in this helper's environment, never on a command line or in a file.

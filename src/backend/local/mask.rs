@@ -213,9 +213,10 @@ mod tests {
     /// `base64` breaks after 76 characters.
     #[test]
     fn base64_is_hidden_wherever_it_is_broken() {
-        let value: String = (0..40_u32)
+        let parts: Vec<String> = (0..40_u32)
             .map(|index| format!("{:x}", index * 7919))
             .collect();
+        let value = parts.concat();
         let mask = mask(&[&value]);
         let before = "user:";
         let mut child = std::process::Command::new("base64")

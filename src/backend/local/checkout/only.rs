@@ -67,8 +67,8 @@ pub(super) async fn fetch(
     }
     super::write(into, "entries", &lines)?;
     let folders = folders(entries.iter().map(|entry| entry.path.as_str()));
-    let folders: String = folders.iter().map(|path| format!("{path}\0")).collect();
-    super::write(into, "folders", folders.as_bytes())
+    let folders: Vec<&str> = folders.into_iter().collect();
+    super::write(into, "folders", (folders.join("\0") + "\0").as_bytes())
 }
 
 /// All that the files are in.
