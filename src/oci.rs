@@ -13,6 +13,7 @@ use crate::node::ImageDigest;
 
 mod archive;
 mod manifest;
+mod platform;
 
 use archive::Archive;
 pub use archive::Blob;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::platform::{Offer, Platform, choose};
 use super::{Digest, Layout, OciError};
 
 /// An index may hold indexes; a deeper nest is nobody's image.
@@ -55,13 +56,6 @@ struct Descriptor {
     annotations: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Deserialize)]
-struct Platform {
-    os: String,
-    architecture: String,
-    variant: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct Manifest {
     config: Descriptor,
@@ -82,13 +76,6 @@ struct Configuration {
 struct Runtime {
     #[serde(default)]
     env: Option<Vec<String>>,
-}
-
-/// An image that an index offers.
-struct Offer {
-    digest: Digest,
-    platform: Platform,
-    name: Option<String>,
 }
 
 impl Image {
@@ -264,39 +251,6 @@ fn is_configuration(media_type: &str) -> bool {
     )
 }
 
-/// The one image for a platform.
-fn choose(offers: &[Offer], platform: &str) -> Result<Digest, OciError> {
-    let mut fitting: Vec<&Offer> = offers
-        .iter()
-        .filter(|offer| offer.platform.satisfies(platform))
-        .collect();
-    fitting.sort_by_key(|offer| offer.digest);
-    fitting.dedup_by_key(|offer| offer.digest);
-    match fitting.as_slice() {
-        [one] => Ok(one.digest),
-        [] if offers.is_empty() => Err(OciError::Empty),
-        [] => {
-            let mut found: Vec<_> = offers
-                .iter()
-                .map(|offer| offer.platform.to_string())
-                .collect();
-            found.sort();
-            found.dedup();
-            Err(OciError::Platform {
-                wanted: platform.to_owned(),
-                found,
-            })
-        }
-        many => {
-            let found = many.iter().map(|offer| offer.shown()).collect();
-            Err(OciError::Ambiguous {
-                wanted: platform.to_owned(),
-                found,
-            })
-        }
-    }
-}
-
 /// The compression is seen from the bytes; here only what is no tar archive at all is refused.
 fn check_layer(layer: &Descriptor) -> Result<(), OciError> {
     let name = layer.media_type.split('+').next().unwrap_or_default();
@@ -321,36 +275,5 @@ fn unsupported(what: &str, kind: &str) -> OciError {
     OciError::Unsupported {
         what: what.to_owned(),
         kind: kind.to_owned(),
-    }
-}
-
-impl Platform {
-    /// A variant counts only if it is asked for; several that fit are then ambiguous.
-    fn satisfies(&self, wanted: &str) -> bool {
-        let mut parts = wanted.split('/');
-        let is_same = parts.next() == Some(&self.os) && parts.next() == Some(&self.architecture);
-        let variant = parts.next();
-        let own = match (&self.variant, self.architecture.as_str()) {
-            (None, "arm64") => Some("v8"),
-            (variant, _) => variant.as_deref(),
-        };
-        is_same && variant.is_none_or(|variant| own == Some(variant))
-    }
-}
-
-impl std::fmt::Display for Platform {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.os, self.architecture)?;
-        match &self.variant {
-            Some(variant) => write!(f, "/{variant}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Offer {
-    fn shown(&self) -> String {
-        let unnamed = || format!("{} ({})", self.digest, self.platform);
-        self.name.clone().unwrap_or_else(unnamed)
     }
 }

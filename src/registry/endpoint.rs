@@ -1,20 +1,18 @@
 //! One server that has a registry's images: the registry itself, or a mirror of it. Requests, and when they are repeated.
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::fs;
 use std::rc::Rc;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, RANGE, RETRY_AFTER};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, Response, StatusCode};
 
 use super::access::Access;
 use super::fault::{Fault, Sought};
 use super::login::Logins;
 use super::reference::{address, is_loopback};
 use super::settings::Settings;
+use super::transport::{client, of_transport};
 use crate::oci::Digest;
 
 /// How much time a server gets.
@@ -209,45 +207,6 @@ impl Endpoint {
     }
 }
 
-fn client(
-    settings: &Settings,
-    patience: Patience,
-    is_plain: bool,
-    is_here: bool,
-) -> Result<Client, Fault> {
-    // Somebody may have done so already, which is as good.
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
-    let mut builder = Client::builder()
-        .user_agent(concat!("atelier/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(patience.connect)
-        .read_timeout(patience.silence)
-        .https_only(!is_plain)
-        .redirect(Policy::limited(5))
-        .referer(false);
-    if is_here {
-        // What a proxy calls by this name is not this machine.
-        builder = builder.no_proxy();
-    }
-    if let Some(path) = &settings.ca {
-        let unusable = |error: &dyn Error| Fault::Settings(format!("{}: {error}", path.display()));
-        let text = fs::read(path).map_err(|error| unusable(&error))?;
-        let certificates = Certificate::from_pem_bundle(&text);
-        let certificates = certificates.map_err(|error| unusable(innermost(&error)))?;
-        if certificates.is_empty() {
-            return Err(Fault::Settings(format!(
-                "{} has no certificate in PEM",
-                path.display()
-            )));
-        }
-        builder = builder.tls_certs_merge(certificates);
-    }
-    builder
-        .build()
-        .map_err(|error| Fault::Settings(innermost(&error).to_string()))
-}
-
 fn check(response: Response, sought: impl FnOnce() -> Sought) -> Result<Response, Fault> {
     let status = response.status();
     let code = status.as_u16();
@@ -281,41 +240,6 @@ pub(super) fn back_off(tries: u32) -> Duration {
     let mut noise = [0];
     rustix::rand::getrandom(&mut noise, rustix::rand::GetRandomFlags::empty()).ok();
     step + step * u32::from(noise[0]) / 1024
-}
-
-/// What of an error is told is what lies deepest: the rest names the URL.
-pub(super) fn of_transport(error: &reqwest::Error, patience: Patience) -> Fault {
-    let deepest = innermost(error);
-    let text = deepest.to_string();
-    let of_tls = chain(error).find_map(|source| match source.downcast_ref() {
-        Some(rustls::Error::InvalidCertificate(_)) => Some(Fault::Certificate(source.to_string())),
-        Some(rustls::Error::InvalidMessage(_)) => Some(Fault::Plain),
-        _ => None,
-    });
-    match of_tls {
-        Some(fault) => fault,
-        None if error.is_connect() && error.is_timeout() => Fault::TimedOut(patience.connect),
-        None if error.is_timeout() => Fault::TimedOut(patience.silence),
-        None if error.is_connect() => Fault::Unreachable(text),
-        None if error.is_redirect() => Fault::Garbled("it redirects for ever".to_owned()),
-        None if error.is_builder() => Fault::Garbled(text),
-        None => Fault::Lost(text),
-    }
-}
-
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        // An error of IO shows what it wraps, and names it nowhere.
-        let wrapped = error.downcast_ref::<std::io::Error>();
-        match wrapped.and_then(std::io::Error::get_ref) {
-            Some(inner) => Some(inner as &(dyn Error + 'static)),
-            None => error.source(),
-        }
-    })
-}
-
-fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    chain(error).last().unwrap_or(error)
 }
 
 #[cfg(test)]

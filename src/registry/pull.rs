@@ -6,9 +6,10 @@ use sha2::Digest as _;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt, BufWriter};
 
 use super::blobs::Part;
-use super::endpoint::{Ask, Endpoint, back_off, of_transport};
+use super::endpoint::{Ask, Endpoint, back_off};
 use super::fault::Fault;
 use super::login::Logins;
+use super::transport::of_transport;
 use crate::oci::Layer;
 
 /// How often a transfer is taken up again without having got on.

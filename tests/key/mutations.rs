@@ -77,20 +77,20 @@ impl Mutations<'_> {
                     node.source = Source::Image { digest, platform };
                 });
                 self.add("from", "from", |node| {
-                    node.source = Source::Parent(ContentKey([1; 32]))
+                    node.source = Source::Parent(ContentKey([1; 32]));
                 });
             }
             Source::Parent(key) => {
                 let key = ContentKey(key.0.map(|byte| !byte));
                 self.add("from", "parent key", |node| {
-                    node.source = Source::Parent(key)
+                    node.source = Source::Parent(key);
                 });
             }
         }
         for (mount, key) in self.node.needs.clone() {
             let other = ContentKey(key.0.map(|byte| !byte));
             self.add("needs", "key", |node| {
-                _ = node.needs.insert(mount.clone(), other)
+                _ = node.needs.insert(mount.clone(), other);
             });
             self.add("needs", &mount, |node| _ = node.needs.remove(&mount));
         }
@@ -101,7 +101,7 @@ impl Mutations<'_> {
         }
         if !self.node.repos.contains_key(&seed) {
             self.add("repo", &seed, |node| {
-                drop(node.repos.insert(seed.clone(), wallet()))
+                drop(node.repos.insert(seed.clone(), wallet()));
             });
         }
     }
@@ -148,12 +148,12 @@ impl Mutations<'_> {
         for (last, edit) in edits {
             for id in [other, longer] {
                 self.add("repo", last, |node| {
-                    edit(node.repos.get_mut(at).unwrap(), &seed, id)
+                    edit(node.repos.get_mut(at).unwrap(), &seed, id);
                 });
             }
         }
         self.add("repo", "lfs", |node| {
-            flip_lfs(node.repos.get_mut(at).unwrap())
+            flip_lfs(node.repos.get_mut(at).unwrap());
         });
     }
 
@@ -161,13 +161,13 @@ impl Mutations<'_> {
         let id = ObjectId::Sha1([4; 20]);
         self.add("repo", at, |node| _ = node.repos.remove(at));
         self.add("repo", "lfs", |node| {
-            flip_lfs(node.repos.get_mut(at).unwrap())
+            flip_lfs(node.repos.get_mut(at).unwrap());
         });
         self.add("repo", "submodules", |node| {
             flip_submodules(node.repos.get_mut(at).unwrap(), "", id);
         });
         self.add("repo", at, |node| {
-            drop(node.repos.insert(at.to_owned(), wallet()))
+            drop(node.repos.insert(at.to_owned(), wallet()));
         });
         let seed = self.seed.to_owned();
         let is_new = entries(&mut self.node.clone(), at)
@@ -209,7 +209,7 @@ impl Mutations<'_> {
                     mode,
                     ..entry.clone()
                 },
-            )
+            );
         });
         self.add("repo", "object", |node| replace(node, stub));
         self.add("repo", "object", |node| replace(node, object));
@@ -223,10 +223,10 @@ impl Mutations<'_> {
         };
         for path in self.node.files.keys().cloned().collect::<Vec<_>>() {
             self.add("file", "mode", |node| {
-                edit(node, &path, &|file| file.mode.push('0'))
+                edit(node, &path, &|file| file.mode.push('0'));
             });
             self.add("file", "content", |node| {
-                edit(node, &path, &|file| file.content[31] ^= 1)
+                edit(node, &path, &|file| file.content[31] ^= 1);
             });
             self.add("file", &path, |node| _ = node.files.remove(&path));
         }
@@ -236,7 +236,7 @@ impl Mutations<'_> {
                 content: [6; 32],
             };
             self.add("file", &seed, |node| {
-                drop(node.files.insert(seed.clone(), file))
+                drop(node.files.insert(seed.clone(), file));
             });
         }
     }
@@ -246,13 +246,13 @@ impl Mutations<'_> {
         for (name, value) in self.node.env.clone() {
             let other = value + &seed;
             self.add("env", "value", |node| {
-                drop(node.env.insert(name.clone(), other))
+                drop(node.env.insert(name.clone(), other));
             });
             self.add("env", &name, |node| _ = node.env.remove(&name));
         }
         if !self.node.env.contains_key(&seed) {
             self.add("env", &seed, |node| {
-                drop(node.env.insert(seed.clone(), String::new()))
+                drop(node.env.insert(seed.clone(), String::new()));
             });
         }
         for index in 0..self.node.path.len() {
@@ -268,10 +268,10 @@ impl Mutations<'_> {
         let seed = self.seed.to_owned();
         for index in 0..self.node.steps.len() {
             self.add("step", "run", |node| {
-                node.steps[index].command.push_str(&seed)
+                node.steps[index].command.push_str(&seed);
             });
             self.add("step", "in", |node| {
-                node.steps[index].folder.push_str(&seed)
+                node.steps[index].folder.push_str(&seed);
             });
             self.add("step", "as", |node| {
                 let user = &mut node.steps[index].user;

@@ -2,9 +2,12 @@
 #![cfg(test)]
 
 mod faults;
+mod identities;
+mod locking;
 mod locks;
 mod logins;
 mod mirrors;
+mod programs;
 mod pulling;
 mod resolving;
 mod tokens;
