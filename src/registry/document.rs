@@ -3,10 +3,11 @@
 use reqwest::header::{CONTENT_TYPE, HeaderName};
 use reqwest::{Method, Response};
 
-use super::endpoint::{Ask, Endpoint, Patience, of_transport};
+use super::endpoint::{Ask, Endpoint, Patience};
 use super::fault::Fault;
 use super::login::Logins;
 use super::reference::Version;
+use super::transport::of_transport;
 use crate::oci::{DOCUMENT_LIMIT, DOCUMENT_TYPES, Digest};
 
 /// What a registry says the digest is of what it sends.

@@ -28,7 +28,9 @@ fn mutations(node: &ResolvedNode, seed: &str) -> Vec<Mutated> {
             ResolvedRepo::Commit { .. } => all.of_commit(path),
             ResolvedRepo::Only { entries, .. } => {
                 all.of_only(path);
-                entries.iter().for_each(|entry| all.of_entry(path, entry));
+                for entry in entries {
+                    all.of_entry(path, entry);
+                }
             }
         }
     }
@@ -45,6 +47,9 @@ struct Mutations<'a> {
     seed: &'a str,
     done: Vec<Mutated>,
 }
+
+/// Changes one field of a repository; the text and the id are new.
+type Edit = fn(&mut ResolvedRepo, &str, ObjectId);
 
 impl Mutations<'_> {
     fn add(&mut self, first: &'static str, last: &str, mutate: impl FnOnce(&mut ResolvedNode)) {
@@ -108,7 +113,7 @@ impl Mutations<'_> {
 
     fn of_commit(&mut self, at: &str) {
         let seed = self.seed.to_owned();
-        self.add("repo", at, |node| _ = node.repos.remove(at));
+        self.add("repo", at, |node| drop(node.repos.remove(at)));
         let ResolvedRepo::Commit { commit, .. } = self.node.repos[at].clone() else {
             return;
         };
@@ -121,7 +126,6 @@ impl Mutations<'_> {
             ObjectId::Sha1(_) => ObjectId::Sha256([3; 32]),
             ObjectId::Sha256(_) => ObjectId::Sha1([3; 20]),
         };
-        type Edit = fn(&mut ResolvedRepo, &str, ObjectId);
         let edits: [(&str, Edit); 5] = [
             ("url", |repo, seed, _| {
                 if let ResolvedRepo::Commit { url, .. } = repo {
@@ -159,7 +163,7 @@ impl Mutations<'_> {
 
     fn of_only(&mut self, at: &str) {
         let id = ObjectId::Sha1([4; 20]);
-        self.add("repo", at, |node| _ = node.repos.remove(at));
+        self.add("repo", at, |node| drop(node.repos.remove(at)));
         self.add("repo", "lfs", |node| {
             flip_lfs(node.repos.get_mut(at).unwrap());
         });
@@ -228,7 +232,7 @@ impl Mutations<'_> {
             self.add("file", "content", |node| {
                 edit(node, &path, &|file| file.content[31] ^= 1);
             });
-            self.add("file", &path, |node| _ = node.files.remove(&path));
+            self.add("file", &path, |node| drop(node.files.remove(&path)));
         }
         if !self.node.files.contains_key(&seed) {
             let file = ResolvedFile {
@@ -248,7 +252,7 @@ impl Mutations<'_> {
             self.add("env", "value", |node| {
                 drop(node.env.insert(name.clone(), other));
             });
-            self.add("env", &name, |node| _ = node.env.remove(&name));
+            self.add("env", &name, |node| drop(node.env.remove(&name)));
         }
         if !self.node.env.contains_key(&seed) {
             self.add("env", &seed, |node| {

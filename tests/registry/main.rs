@@ -3,7 +3,6 @@
 
 mod faults;
 mod identities;
-mod locking;
 mod locks;
 mod logins;
 mod mirrors;

@@ -31,7 +31,7 @@ impl Kept {
         web.commit(".gitattributes", ATTRIBUTES);
         web.commit(
             "big.bin",
-            &server.keep(&[b"big\0".as_slice(), &[7; 100_000]].concat()),
+            &server.keep(&[b"big\0".as_slice(), &vec![7; 100_000]].concat()),
         );
         web.commit("sub folder/-x.bin", &server.keep(b"small"));
         fs::write(web.0.join("empty.bin"), "").unwrap();
