@@ -13,11 +13,20 @@ pub(super) fn random() -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// Ten letters and digits: short, since many layers' names share one page of mount options.
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Short, since many layers' names share one page of mount options.
+const LENGTH: usize = 10;
+
+/// Whether a text looks like one of these names.
+pub(super) fn is_name(text: &str) -> bool {
+    text.len() == LENGTH && text.bytes().all(|byte| ALPHABET.contains(&byte))
+}
+
+/// Letters and digits.
 pub(super) fn name() -> String {
-    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let random = random();
-    (0..10)
+    (0..LENGTH)
         .map(|index| char::from(ALPHABET[(random >> (5 * index)) as usize % 32]))
         .collect()
 }

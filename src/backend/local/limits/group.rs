@@ -262,13 +262,17 @@ pub(super) fn sweep(place: &Place) {
     for hierarchy in &place.hierarchies {
         let entries = fs::read_dir(&hierarchy.parent).into_iter().flatten();
         for entry in entries.flatten() {
-            let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-            if is_ours && is_abandoned(&entry.path()) {
+            if is_ours(&entry.file_name().to_string_lossy()) && is_abandoned(&entry.path()) {
                 // Another sweep, or the machine, may be quicker.
                 remove(&entry.path(), PATIENCE_AFTER_A_CRASH).ok();
             }
         }
     }
+}
+
+/// Somebody else's may begin with our name too.
+fn is_ours(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(nonce::is_name)
 }
 
 fn is_abandoned(group: &Path) -> bool {

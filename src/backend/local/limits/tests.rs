@@ -297,9 +297,14 @@ fn a_sweep_takes_what_nobody_holds() {
         return;
     };
     let folders = group.folders();
-    let abandoned = folders[0].path.with_file_name("atelier-abandoned");
-    fs::create_dir(&abandoned).unwrap();
+    let abandoned = folders[0].path.with_file_name("atelier-abandoning");
+    // Another program's, whose name begins like ours.
+    let other = folders[0].path.with_file_name("atelier-other");
+    for folder in [&abandoned, &other] {
+        fs::create_dir(folder).unwrap();
+    }
     sweep(groups.place());
     assert!(!abandoned.exists());
+    fs::remove_dir(&other).unwrap();
     assert!(folders.iter().all(|folder| folder.path.exists()));
 }
