@@ -67,7 +67,8 @@ fn a_shell_has_job_control_and_history_of_its_own() {
 fn a_terminal_that_goes_away_hangs_up_its_command_and_not_the_sandbox() {
     let house = House::with_web();
     let (command, daemon) = (marker(), marker());
-    let script = format!("setsid sleep {daemon} & echo begun; sleep {command}");
+    // It says so when it has a session of its own, and not before.
+    let script = format!("setsid sh -c 'echo begun; exec sleep {daemon}' & sleep {command}");
     let mut attached = exec(&house, &script);
     attached.until("begun");
     wait_until("both to run", || {
