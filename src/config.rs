@@ -14,6 +14,7 @@ use atelier_lang::graph::ImageRef;
 use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 use atelier_lang::span::{Span, Spanned};
 
+use crate::git;
 use crate::registry::Settings;
 use crate::resolve::host::HostPath;
 use crate::resolve::live::DEFAULT_ALIAS;
@@ -24,6 +25,7 @@ mod faults;
 mod host;
 mod private;
 mod registry;
+mod server;
 mod statements;
 
 use statements::{Owner, Statements};
@@ -77,6 +79,8 @@ pub struct Config {
     pub host: Vec<Spanned<String>>,
     /// By their names.
     pub registries: BTreeMap<String, Registry>,
+    /// Servers of repositories, by host.
+    pub servers: BTreeMap<String, Server>,
     /// The caller's home.
     home: Option<PathBuf>,
     /// The files that were read.
@@ -89,6 +93,13 @@ pub struct Registry {
     pub mirror: Option<Setting<String>>,
     pub ca: Option<Setting<PathBuf>>,
     pub http: Option<Setting<bool>>,
+}
+
+/// How a server of repositories is reached, as far as anything says so.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    pub user: Option<Setting<String>>,
+    pub ca: Option<Setting<PathBuf>>,
 }
 
 /// What is wrong with a configuration, in the order of its files.
@@ -157,6 +168,7 @@ impl Config {
             )]),
             host: Vec::new(),
             registries: BTreeMap::new(),
+            servers: BTreeMap::new(),
             home: caller.home.clone(),
             sources: Sources::default(),
         }
@@ -188,6 +200,11 @@ impl Config {
             replace(&mut registry.ca, said.ca);
             replace(&mut registry.http, said.http);
         }
+        for (host, said) in said.servers {
+            let server = self.servers.entry(host).or_default();
+            replace(&mut server.user, said.user);
+            replace(&mut server.ca, said.ca);
+        }
         let aliases = said.aliases.into_iter();
         self.aliases
             .extend(aliases.map(|(name, image)| (name, of_file(image))));
@@ -204,6 +221,17 @@ impl Config {
             sources: self.sources.clone(),
             diagnostics: diag::presentable(found),
         })
+    }
+
+    /// What is said of servers of repositories, for git.
+    pub fn git_hosts(&self) -> BTreeMap<String, git::Host> {
+        let host = |server: &Server| git::Host {
+            user: server.user.as_ref().map(|said| said.value.clone()),
+            ca: server.ca.as_ref().map(|said| said.value.clone()),
+        };
+        let all = self.servers.iter();
+        all.map(|(name, server)| (name.clone(), host(server)))
+            .collect()
     }
 
     /// What is said of registries, for who asks them.

@@ -3,12 +3,13 @@
 //! Git is never asked to prompt, to run a hook, to remember a credential or to start something that outlives it. Its
 //! environment is built from scratch. Knows nothing of the language, of keys or of where a repository lands.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 pub mod disk;
 pub mod fetch;
@@ -16,9 +17,12 @@ mod lfs;
 mod message;
 mod name;
 pub mod needs;
+mod problem;
+mod reach;
 pub mod refs;
 mod run;
 mod submodules;
+mod trace;
 pub mod tree;
 pub mod whole;
 
@@ -26,6 +30,8 @@ pub use disk::{Changes, OnDisk, Revision};
 pub use fetch::Fetch;
 pub use name::is_valid_ref;
 pub use needs::Needs;
+pub use problem::Problem;
+pub use reach::Host;
 pub use refs::Refs;
 pub use tree::Listed;
 pub use whole::{Extras, Part};
@@ -33,16 +39,21 @@ pub use whole::{Extras, Part};
 /// How to call git on this machine.
 #[derive(Clone, Debug)]
 pub struct Git {
-    /// What of the caller's environment git may see, by purpose; see [`run`].
-    environment: run::Environment,
+    /// What of the caller's environment git may see, by purpose; see [`reach`].
+    environment: reach::Environment,
     /// A configuration that lets git read a repository of another user; see [`Git::new`].
     trusting: PathBuf,
+    /// How servers are reached, by host, with the port if that is another one.
+    hosts: BTreeMap<String, Host>,
+    /// What servers have said a moment ago, to this value or one that it was cloned from.
+    remembered: refs::Remembered,
 }
 
 /// What opens a remote repository that asks for a login.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    user: String,
+    /// Without one, the one of the server.
+    user: Option<String>,
     token: SecretString,
 }
 
@@ -64,73 +75,6 @@ pub struct GitError {
     pub problem: Problem,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum Problem {
-    #[error("git cannot be started: {0}")]
-    Start(#[source] io::Error),
-    #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-    #[error("no answer within {} s", .0.as_secs_f32())]
-    TimedOut(Duration),
-    #[error("the server says there is no such repository")]
-    NotFound,
-    #[error("the repository does not exist, or asks for a login")]
-    LoginNeeded,
-    #[error("the server refused the login")]
-    LoginRefused,
-    #[error("the server denies access (HTTP 403)")]
-    Denied,
-    #[error("the server asks to slow down (HTTP 429)")]
-    RateLimited,
-    #[error("the server failed (HTTP {0})")]
-    ServerFailed(u16),
-    #[error("the server cannot be reached: {0}")]
-    Unreachable(String),
-    #[error("the server's certificate is not trusted: {0}")]
-    Certificate(String),
-    #[error("the repository is empty: it has no commit")]
-    Empty,
-    #[error("there is no {0}")]
-    NoSuchReference(String),
-    #[error("its HEAD names no branch")]
-    NoDefaultBranch,
-    #[error("commit {0} is gone (force-pushed?)")]
-    CommitGone(String),
-    #[error("{0} is not a commit")]
-    NotACommit(String),
-    #[error("the server hands out no commit by its id")]
-    RefusesCommit,
-    #[error("the repository itself has only part of its history")]
-    Shallow,
-    #[error("submodule {path}: {problem}")]
-    Submodule { path: String, problem: Box<Problem> },
-    #[error("it has no entry in .gitmodules")]
-    Unlisted,
-    #[error("it keeps files in LFS, and there is no git-lfs")]
-    NoLfsProgram,
-    /// Of a file that is kept in LFS.
-    #[error("the content of {path}, which is kept in LFS: {problem}")]
-    Lfs { path: String, problem: Box<Problem> },
-    #[error("the server does not have it")]
-    NoLfsObject,
-    #[error("there is no LFS server to ask: {0}")]
-    NoLfsServer(String),
-    /// A submodule of a repository on disk that is neither there nor anywhere else.
-    #[error("{0}")]
-    NotOnDisk(String),
-    /// What a repository's content asks for and must not get.
-    #[error("{0}")]
-    Unsafe(String),
-    #[error("{} is not in a git repository", .0.display())]
-    NotARepository(PathBuf),
-    #[error("`{0}` is not the name of a ref")]
-    BadName(String),
-    #[error("git answered what cannot be understood: {0}")]
-    Garbled(String),
-    #[error("{0}")]
-    Other(String),
-}
-
 /// What `upload-pack`, a process of its own, must be told to serve any commit of any user's repository. It sees neither
 /// the command line nor `GIT_CONFIG_COUNT` of the fetch that started it, but it does read the global file.
 const TRUSTING: &str = "[safe]\n\tdirectory = *\n[uploadpack]\n\tallowAnySHA1InWant = true\n";
@@ -150,9 +94,18 @@ impl Git {
             },
         })?;
         Ok(Self {
-            environment: run::Environment::pick(environment),
+            environment: reach::Environment::pick(environment),
             trusting,
+            hosts: BTreeMap::new(),
+            remembered: refs::Remembered::default(),
         })
+    }
+
+    /// How some servers are reached, by host, with the port if that is another one.
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: BTreeMap<String, Host>) -> Self {
+        self.hosts = hosts;
+        self
     }
 }
 
@@ -160,7 +113,7 @@ impl Git {
     /// What the machine's git says of itself, such as `git version 2.39.5`.
     pub async fn version(&self) -> Result<String, GitError> {
         let call = run::Call {
-            reach: run::Reach::Folder,
+            reach: reach::Reach::Folder,
             folder: Path::new("/"),
             git_dir: None,
             arguments: run::Call::arguments(["version"]),
@@ -185,17 +138,27 @@ fn write_if_other(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> 
 
 impl Credential {
     /// Reads a token, or `user:token`; `None` if it holds a line break, which git's protocol cannot carry.
-    pub fn parse(text: &str, default_user: &str) -> Option<Self> {
-        let (user, token) = text.split_once(':').unwrap_or((default_user, text));
+    pub fn parse(text: &str) -> Option<Self> {
+        let (user, token) = match text.split_once(':') {
+            Some((user, token)) => (Some(user.to_owned()), token),
+            None => (None, text),
+        };
         let broken = text.contains(['\n', '\r', '\0']) || token.is_empty();
         (!broken).then(|| Self {
-            user: user.to_owned(),
+            user,
             token: token.into(),
         })
     }
 }
 
 impl Credential {
+    /// Tells logins apart.
+    fn digest(&self) -> [u8; 32] {
+        let user = self.user.as_deref().unwrap_or_default();
+        let text = format!("{user}\0{}", self.token.expose_secret());
+        *blake3::hash(text.as_bytes()).as_bytes()
+    }
+
     /// What must be found nowhere.
     pub fn token(&self) -> &SecretString {
         &self.token
@@ -208,73 +171,18 @@ impl GitError {
     }
 }
 
-const KEEP_POINTERS: &str = ", or keep the pointers with `lfs=#false`";
-
-impl Problem {
-    /// Whether the same call may succeed a moment later.
-    fn is_passing(&self) -> bool {
-        matches!(self, Self::RateLimited | Self::ServerFailed(_))
-    }
-
-    /// The way out.
-    pub fn help(&self) -> String {
-        let text = match self {
-            Self::Submodule { problem, .. } => return submodules::help(problem),
-            Self::Unlisted => "add it with `git submodule add`",
-            Self::Lfs { problem, .. } => return problem.help() + KEEP_POINTERS,
-            Self::NoLfsProgram => return "install git-lfs".to_owned() + KEEP_POINTERS,
-            Self::NoLfsObject => "run `git lfs push --all` where it is",
-            Self::NoLfsServer(_) => "see that the server has LFS switched on",
-            Self::NotOnDisk(_) => "run `git submodule update --init` in the repository",
-            Self::Unsafe(_) => "change it in the repository",
-            Self::Start(_) => "install git, and see that it is in PATH",
-            Self::Io { .. } => "see that the folder exists and is readable",
-            Self::TimedOut(_) | Self::Unreachable(_) => {
-                "check the network, the proxy variables and the host's name, then try again"
-            }
-            Self::NotFound => "check the URL",
-            Self::LoginNeeded => {
-                "check the URL; for a private repository declare `secret NAME`, write `auth=NAME` and give `--secret NAME=env:VAR`"
-            }
-            Self::LoginRefused | Self::Denied => {
-                "check that the token is valid and may read this repository"
-            }
-            Self::RateLimited => {
-                "wait a little, or give the repository `auth=`, which raises the limit"
-            }
-            Self::ServerFailed(_) => "try again later",
-            Self::Certificate(_) => "name the CA that signed it in GIT_SSL_CAINFO or SSL_CERT_FILE",
-            Self::Empty => "commit something, and push it if the repository is a server's",
-            Self::NoSuchReference(_) => "check its spelling, or push it",
-            Self::NoDefaultBranch => "say which branch with `branch=`",
-            Self::CommitGone(_) => {
-                "run again to take the ref's new commit, after `atelier update` if it is locked; or name another commit"
-            }
-            Self::NotACommit(_) => "name the id of a commit",
-            Self::RefusesCommit => "name a branch or tag that contains the commit",
-            Self::Shallow => "run `git fetch --unshallow` in it, or ask for `depth=1`",
-            Self::NotARepository(_) => {
-                "run `git init` and commit, or name the folder of a repository"
-            }
-            Self::BadName(_) => "name a branch or tag as git writes it, without `refs/`",
-            Self::Garbled(_) | Self::Other(_) => "run the same git command by hand to see more",
-        };
-        text.to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Credential;
 
     #[test]
     fn a_credential_is_a_token_or_a_user_and_a_token() {
-        let plain = Credential::parse("ghp_1", "x-access-token").unwrap();
-        assert_eq!(plain.user, "x-access-token");
-        let named = Credential::parse("me:ghp:1", "x-access-token").unwrap();
-        assert_eq!(named.user, "me");
+        let plain = Credential::parse("ghp_1").unwrap();
+        assert_eq!(plain.user, None);
+        let named = Credential::parse("me:ghp:1").unwrap();
+        assert_eq!(named.user.as_deref(), Some("me"));
         assert!(!format!("{named:?}").contains("ghp"));
-        assert!(Credential::parse("a\nhost=evil", "u").is_none());
-        assert!(Credential::parse("", "u").is_none());
+        assert!(Credential::parse("a\nhost=evil").is_none());
+        assert!(Credential::parse("").is_none());
     }
 }

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod realise;
 pub mod registry;
 pub mod resolve;
+mod retry_after;
 pub mod schedule;
 mod sys;
 pub mod world;

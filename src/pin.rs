@@ -39,11 +39,8 @@ pub type Secrets = BTreeMap<String, SecretString>;
 /// What opens a repository, if the file names a secret for it and its value was given.
 pub fn credential(repo: &Repo, secrets: &Secrets) -> Option<Credential> {
     let value = secrets.get(&repo.auth.as_ref()?.value)?;
-    Credential::parse(value.expose_secret(), GIT_USER)
+    Credential::parse(value.expose_secret())
 }
-
-/// GitHub and GitLab take it beside a token.
-const GIT_USER: &str = "x-access-token";
 
 /// A fault that only shows when inputs are pinned, and where the file has it.
 #[derive(Debug)]

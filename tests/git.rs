@@ -71,6 +71,11 @@ impl World {
         world
     }
 
+    /// As in another process, which remembers nothing.
+    fn another_git(&self) -> Git {
+        Git::new(&self.path("state"), environment()).unwrap()
+    }
+
     fn push(&self) {
         self.work
             .git(&["push", "--quiet", "--force", "--tags", "up", "main", "next"]);

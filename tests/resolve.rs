@@ -370,7 +370,7 @@ async fn a_private_repository_opens_with_its_credential() {
     };
     let error = project.live().repo(&input).await.unwrap_err();
     assert!(error.help.contains("auth="), "{}", error.help);
-    let credential = Credential::parse("tok", "x-access-token").unwrap();
+    let credential = Credential::parse("tok").unwrap();
     project
         .live()
         .with_credential(source, credential)

@@ -106,6 +106,13 @@ impl Local {
         self
     }
 
+    /// How servers of repositories are reached; without it, as git does by itself.
+    #[must_use]
+    pub fn with_git(mut self, git: Git) -> Self {
+        self.git = git;
+        self
+    }
+
     /// What there is to know of sandboxes that were booted, and was not taken yet.
     pub fn notices(&self) -> Vec<String> {
         self.notices.take()

@@ -81,7 +81,9 @@ async fn resolve_and_plan<'g>(
         ));
     }
     let backend = Local::open(&project.store, project.isolation)?;
-    let backend = backend.with_registries(project.registries.clone());
+    let backend = backend
+        .with_registries(project.registries.clone())
+        .with_git(project.git()?);
     let live = project.world(needed, &pinning.secrets)?;
     let Resolved { pinned, warnings } = project.resolve(needed, pinning, &live).await?;
     let nodes = project.pin(needed, &pinned)?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args::{ConfigArgs, StoreArgs};
 use super::failure::Failure;
 use super::{project, report, ui};
-use crate::config::{Backend, Caller, Config, Origin, Registry};
+use crate::config::{Backend, Caller, Config, Origin, Registry, Server};
 use crate::resolve::image;
 
 /// The caller's file, and that of the project at `root`, below what the command line and the environment say.
@@ -92,12 +92,36 @@ fn rows(config: &Config) -> Result<Vec<Row>, Failure> {
             .iter()
             .flat_map(|(name, registry)| of_registry(name, registry)),
     );
+    rows.extend(
+        config
+            .servers
+            .iter()
+            .flat_map(|(name, server)| of_server(name, server)),
+    );
     let paths = config.host_paths()?.into_iter().zip(&config.host);
     rows.extend(paths.map(|(path, written)| {
         let path = path.named.display().to_string();
         Row::plain("host path", path, Origin::File(written.span))
     }));
     Ok(rows)
+}
+
+/// A row for each thing that is said of a server of repositories.
+fn of_server(name: &str, server: &Server) -> Vec<Row> {
+    let Server { user, ca } = server;
+    let row = |what: &str, value: String, origin| Row {
+        setting: "git",
+        name: Some(format!("{name} {what}")),
+        value,
+        origin,
+    };
+    let user = user
+        .iter()
+        .map(|it| row("user", it.value.clone(), it.origin));
+    let ca = ca
+        .iter()
+        .map(|it| row("ca", it.value.display().to_string(), it.origin));
+    user.chain(ca).collect()
 }
 
 /// A row for each thing that is said of a registry.

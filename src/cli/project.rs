@@ -144,12 +144,17 @@ impl Project {
         }
     }
 
+    /// Git, as the configuration has it.
+    pub(super) fn git(&self) -> Result<Git, Failure> {
+        let git = Git::new(&self.store, std::env::vars_os());
+        let git = git.map_err(|error| Failure::machine(&error.to_string()))?;
+        Ok(git.with_hosts(self.config.git_hosts()))
+    }
+
     /// Where the inputs of the nodes are looked for.
     pub(super) fn live(&self, needed: &[NodeId], secrets: &Secrets) -> Result<Live, Failure> {
         let folder = self.file.parent().unwrap_or(&self.root).to_owned();
-        let git = Git::new(&self.store, std::env::vars_os())
-            .map_err(|error| Failure::machine(&error.to_string()))?;
-        let live = Live::new(self.root.clone(), folder, &self.store, git);
+        let live = Live::new(self.root.clone(), folder, &self.store, self.git()?);
         let mut live = live.with_registries(self.registries.clone());
         for (name, image) in &self.config.aliases {
             if image.origin != Origin::Default {

@@ -10,9 +10,10 @@ use atelier_lang::tree::Node;
 use super::code;
 
 /// Each statement of this version and how it is written.
-const FORMS: [(&str, &str); 5] = [
+const FORMS: [(&str, &str); 6] = [
     ("alias", "alias NAME \"IMAGE\""),
     ("backend", "backend local"),
+    ("git", "git \"HOST\" user=NAME ca=\"~/FILE.pem\""),
     ("host", "host { path \"~/DIR\" \"/DIR\"; }"),
     (
         "registry",
@@ -22,16 +23,10 @@ const FORMS: [(&str, &str); 5] = [
 ];
 
 /// What a later version has, and what to do until then.
-const LATER: [(&str, &str); 2] = [
-    (
-        "git",
-        "delete it: a token is given with --secret and `repo … auth=NAME`, a private CA with GIT_SSL_CAINFO",
-    ),
-    (
-        "kubernetes",
-        "delete it: this version bakes on this machine, which is `backend local`",
-    ),
-];
+const LATER: [(&str, &str); 1] = [(
+    "kubernetes",
+    "delete it: this version bakes on this machine, which is `backend local`",
+)];
 
 pub(super) fn form(name: &str) -> &'static str {
     // What stands in the block of `host` is written there.

@@ -16,9 +16,14 @@ const OF_THE_CALLER: [&str; 2] = ["ca", "http"];
 
 impl Reader<'_> {
     pub(super) fn registry(&mut self, node: &Node) {
-        let Some(host) = self.registry_host(node) else {
+        let Some(host) = self.named(node) else {
             return;
         };
+        if !is_registry_host(&host) {
+            self.found.push(no_host(&host));
+            return;
+        }
+        let host = Spanned::new(canonical(&host), host.span);
         let mut registry = self.said.registries.remove(&host.value).unwrap_or_default();
         for property in &node.properties {
             let key = property.key.as_str();
@@ -54,8 +59,8 @@ impl Reader<'_> {
         self.said.registries.insert(host.value, registry);
     }
 
-    /// The one argument, as the registry is called here.
-    fn registry_host(&mut self, node: &Node) -> Option<Spanned<String>> {
+    /// The one argument of a statement that says something of it with properties, and has no block.
+    pub(super) fn named(&mut self, node: &Node) -> Option<Spanned<String>> {
         if node.children.is_some() {
             self.bare(
                 &Node {
@@ -75,16 +80,12 @@ impl Reader<'_> {
         };
         // What has no text has a finding already.
         let host = text(host)?;
-        if !is_registry_host(&host) {
-            self.found.push(no_host(&host));
-            return None;
-        }
         if node.properties.is_empty() {
             let label = "nothing is said of it";
             self.found
                 .push(wrong_arguments(node, node.name.span, label));
         }
-        Some(Spanned::new(canonical(&host), host.span))
+        Some(host)
     }
 
     /// A host, and maybe a path below which it has the repositories.
@@ -132,7 +133,7 @@ impl Reader<'_> {
 }
 
 /// Puts what was said in its place; returns where the same was said before.
-fn replace<T>(
+pub(super) fn replace<T>(
     place: &mut Option<Spanned<T>>,
     said: Spanned<T>,
 ) -> Option<atelier_lang::span::Span> {

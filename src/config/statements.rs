@@ -38,6 +38,8 @@ pub(super) struct Statements {
     pub(super) host: Vec<Spanned<String>>,
     /// By their names.
     pub(super) registries: BTreeMap<String, Registry>,
+    /// By their names.
+    pub(super) servers: BTreeMap<String, Server>,
 }
 
 /// What is said of a registry.
@@ -46,6 +48,13 @@ pub(super) struct Registry {
     pub(super) mirror: Option<Spanned<String>>,
     pub(super) ca: Option<Spanned<PathBuf>>,
     pub(super) http: Option<Spanned<bool>>,
+}
+
+/// What is said of a server of repositories.
+#[derive(Debug, Default)]
+pub(super) struct Server {
+    pub(super) user: Option<Spanned<String>>,
+    pub(super) ca: Option<Spanned<PathBuf>>,
 }
 
 impl Statements {
@@ -76,6 +85,7 @@ impl Reader<'_> {
             "backend" => self.backend(node),
             "alias" => self.alias(node),
             "host" => self.host(node),
+            "git" => self.git(node),
             "registry" => self.registry(node),
             name => self.found.push(match later(name) {
                 Some(help) => not_yet(node.name.span, name, help),
@@ -218,7 +228,7 @@ impl Reader<'_> {
         }
     }
 
-    fn place(&self, path: &Spanned<String>) -> Result<String, Diagnostic> {
+    pub(super) fn place(&self, path: &Spanned<String>) -> Result<String, Diagnostic> {
         let whole = match self.owner {
             Owner::User { home, .. } if path.starts_with("~/") => absolute(path, home)?,
             Owner::User { folder, .. } => folder.join(&path.value),
@@ -231,7 +241,7 @@ impl Reader<'_> {
                     let label = "not in the project";
                     let fault = Diagnostic::error(lang::PATH_ESCAPES, path.span, message, label);
                     return Err(fault.help(
-                        "a project's configuration names what is in the project; move the alias to your own config.kdl",
+                        "a project's configuration names what is in the project; move it to your own config.kdl",
                     ));
                 };
                 root.join(inside.as_str())

@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::run::{Call, Done, Reach};
+use super::reach::Reach;
+use super::run::{Call, Done};
 use super::{Git, GitError, Problem, is_valid_ref, message};
 use crate::node::ObjectId;
 

@@ -8,7 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::run::{Call, Reach, argument};
+use super::reach::Reach;
+use super::run::{Call, argument};
+use super::trace::LONGEST;
 use super::{Credential, Git, GitError, Problem, RepoLocation, is_valid_ref};
 use crate::node::ObjectId;
 
@@ -228,8 +230,12 @@ pub(super) async fn patiently(
 ) -> Result<(), Problem> {
     for pause in PAUSES {
         match ask().await {
-            Err(problem) if problem.is_passing() && Instant::now() + pause < deadline => {
-                tokio::time::sleep(pause).await;
+            Err(problem) if problem.is_passing() => {
+                let wait = problem.retry_after().unwrap_or_default().max(pause);
+                if wait > LONGEST || Instant::now() + wait >= deadline {
+                    return Err(problem);
+                }
+                tokio::time::sleep(wait).await;
             }
             done => return done,
         }

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use super::fetch::{at, layout};
 use super::needs::inside;
-use super::run::{Call, Reach};
+use super::reach::Reach;
+use super::run::Call;
 use super::submodules::{Base, clone_url, same_server};
 use super::{Credential, Fetch, Git, Problem, RepoLocation, message};
 use crate::node::ObjectId;
@@ -79,7 +80,6 @@ impl Git {
             "-I",
             "--null",
             "--line-number",
-            "--max-count=8",
             "-E",
             "-e",
             kept::LINES,
@@ -159,7 +159,8 @@ impl Git {
         if done.success {
             return Ok(());
         }
-        Err(message::diagnose_lfs(&done.stderr, credential.is_some()))
+        let problem = message::diagnose_lfs(&done.stderr, done.status, credential.is_some());
+        Err(problem.waiting(done.retry_after))
     }
 
     /// The URL of the LFS server: what `.lfsconfig` says, if that can be followed, else the usual one.

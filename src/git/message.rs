@@ -15,8 +15,8 @@ pub(super) fn diagnose(stderr: &str, with_login: bool) -> Problem {
             401 => return Problem::LoginNeeded,
             403 => return Problem::Denied,
             404 | 410 => return Problem::NotFound,
-            429 => return Problem::RateLimited,
-            500..600 => return Problem::ServerFailed(code),
+            429 => return Problem::RateLimited(None),
+            500..600 => return failed(code),
             _ => {}
         }
     }
@@ -31,6 +31,9 @@ pub(super) fn diagnose(stderr: &str, with_login: bool) -> Problem {
         .any(|line| line.starts_with("fatal: repository '") && line.ends_with("' not found"))
     {
         return Problem::NotFound;
+    }
+    if CUT_OFF.iter().any(|text| has(text)) {
+        return Problem::CutOff(essence(stderr));
     }
     if CONNECTION.iter().any(|text| has(text)) {
         return Problem::Unreachable(essence(stderr));
@@ -59,8 +62,15 @@ pub(super) fn diagnose(stderr: &str, with_login: bool) -> Problem {
     Problem::Other(essence(stderr))
 }
 
+fn failed(code: u16) -> Problem {
+    Problem::ServerFailed {
+        code,
+        retry_after: None,
+    }
+}
+
 /// Reads the messages of git-lfs, which has its own.
-pub(super) fn diagnose_lfs(stderr: &str, with_login: bool) -> Problem {
+pub(super) fn diagnose_lfs(stderr: &str, status: Option<u16>, with_login: bool) -> Problem {
     let has = |text: &str| stderr.contains(text);
     let told = || essence(stderr);
     if has("Object does not exist") {
@@ -79,18 +89,26 @@ pub(super) fn diagnose_lfs(stderr: &str, with_login: bool) -> Problem {
     if has("Authorization error") {
         return Problem::Denied;
     }
-    if has("Rate limit exceeded") || has("rate limit") {
-        return Problem::RateLimited;
+    // Where the server has said how long, it forgets what that was about.
+    let is_forgotten = || stderr.lines().any(|line| line.ends_with(": LFS: Error"));
+    if has("Rate limit exceeded") || has("rate limit") || is_forgotten() {
+        return Problem::RateLimited(None);
+    }
+    if let (true, Some(code @ 500..600)) = (has("Server error: "), status) {
+        return failed(code);
     }
     if let Some((_, rest)) = stderr.split_once(" from HTTP ") {
         let code = rest.get(..3).and_then(|code| code.parse().ok());
         return match code {
-            Some(code @ 500..600) if code != 501 => Problem::ServerFailed(code),
+            Some(code @ 500..600) if code != 501 => failed(code),
             _ => Problem::NoLfsServer(told()),
         };
     }
     if has("x509: ") {
         return Problem::Certificate(told());
+    }
+    if has("unexpected EOF") {
+        return Problem::CutOff(told());
     }
     if [
         "dial tcp",
@@ -119,7 +137,15 @@ const CONNECTION: &[&str] = &[
     "Empty reply from server",
     "Operation too slow",
     "the remote end hung up unexpectedly",
+];
+
+/// In the middle of an answer.
+const CUT_OFF: &[&str] = &[
+    "early EOF",
     "unexpected disconnect",
+    "transfer closed with",
+    "bad pack header",
+    "invalid index-pack output",
 ];
 
 const CERTIFICATE: &[&str] = &[
@@ -128,6 +154,8 @@ const CERTIFICATE: &[&str] = &[
     "certificate verification failed",
     "certificate verify failed",
     "certificate subject name",
+    "error reading ca cert file",
+    "error setting certificate",
 ];
 
 /// How servers and clients of various ages say that a commit cannot be asked for by its id alone.
@@ -215,11 +243,11 @@ mod tests {
         };
         assert!(matches!(
             diagnose(&http("429"), false),
-            Problem::RateLimited
+            Problem::RateLimited(None)
         ));
         assert!(matches!(
             diagnose(&http("503"), false),
-            Problem::ServerFailed(503)
+            Problem::ServerFailed { code: 503, .. }
         ));
         assert!(matches!(diagnose(&http("403"), true), Problem::Denied));
         assert!(matches!(

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::run::{Call, Reach};
-use super::{Git, GitError, Problem};
+use super::reach::Reach;
+use super::run::Call;
+use super::{Git, GitError, Listed, Problem, tree};
 use crate::node::ObjectId;
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -13,16 +14,9 @@ const LIMIT: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The commits of other repositories that its tree names.
-    pub gitlinks: Vec<Gitlink>,
+    pub gitlinks: Vec<Listed>,
     /// Some files are kept in LFS: a plain checkout has pointers in their place.
     pub lfs: bool,
-}
-
-/// The place of another repository in a tree, and its commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gitlink {
-    pub path: Vec<u8>,
-    pub commit: ObjectId,
 }
 
 impl Git {
@@ -51,16 +45,13 @@ impl Git {
         })
     }
 
-    async fn gitlinks(&self, git_dir: &Path, commit: &ObjectId) -> Result<Vec<Gitlink>, Problem> {
+    async fn gitlinks(&self, git_dir: &Path, commit: &ObjectId) -> Result<Vec<Listed>, Problem> {
         let id = commit.to_string();
-        let listed = self
-            .succeed(inside(
-                git_dir,
-                &["ls-tree", "-r", "-z", "--full-tree", &id],
-            ))
-            .await?;
-        let entries = listed.split(|&byte| byte == 0);
-        entries.filter_map(gitlink).collect()
+        let list = ["ls-tree", "-r", "-z", "--full-tree", &id];
+        let listed = self.succeed(inside(git_dir, &list)).await?;
+        let mut listed = tree::parse(&listed)?;
+        listed.retain(|entry| entry.mode == "160000");
+        Ok(listed)
     }
 
     async fn has_lfs(&self, git_dir: &Path, commit: &ObjectId) -> Result<bool, Problem> {
@@ -83,19 +74,6 @@ impl Git {
         }
         Err(super::message::diagnose(&done.stderr, false))
     }
-}
-
-/// Reads `160000 commit ID<tab>PATH`; `None` for all that is no commit.
-fn gitlink(entry: &[u8]) -> Option<Result<Gitlink, Problem>> {
-    let rest = entry.strip_prefix(b"160000 commit ")?;
-    let garbled = || Problem::Garbled(String::from_utf8_lossy(entry).into_owned());
-    let read = || {
-        let tab = rest.iter().position(|&byte| byte == b'\t')?;
-        let commit = std::str::from_utf8(&rest[..tab]).ok()?.parse().ok()?;
-        let path = rest[tab + 1..].to_vec();
-        Some(Gitlink { path, commit })
-    };
-    Some(read().ok_or_else(garbled))
 }
 
 /// A call that only looks into a repository of ours.

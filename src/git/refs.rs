@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::run::{Call, Reach};
+// A clock that tests can move.
+use tokio::time::Instant;
+
+use super::reach::Reach;
+use super::run::Call;
 use super::{Credential, Git, GitError, Problem, is_valid_ref};
 use crate::node::ObjectId;
 
@@ -24,19 +29,48 @@ pub struct Refs {
     pub commits: BTreeMap<String, ObjectId>,
 }
 
+/// How long an answer holds for a process that lives longer than one run.
+pub const REMEMBERED: Duration = Duration::from_secs(30);
+
+/// What servers have said, by URL and by a digest of the login.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remembered(Arc<Mutex<BTreeMap<Question, (Instant, Refs)>>>);
+
+type Question = (String, Option<[u8; 32]>);
+
+impl Remembered {
+    fn get(&self, question: &Question) -> Option<Refs> {
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.retain(|_, (asked, _)| asked.elapsed() < REMEMBERED);
+        answers.get(question).map(|(_, refs)| refs.clone())
+    }
+
+    fn put(&self, question: Question, refs: Refs) {
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(question, (Instant::now(), refs));
+    }
+}
+
 impl Git {
-    /// Reads the refs of `url`. A server that is overloaded is asked again, in the same limit of time.
+    /// Reads the refs of `url`. A server that is overloaded is asked again, in the same limit of time. One that has
+    /// answered is not asked again for a moment.
     pub async fn read_refs(
         &self,
         url: &str,
         credential: Option<&Credential>,
     ) -> Result<Refs, GitError> {
+        let question = (url.to_owned(), credential.map(Credential::digest));
+        if let Some(refs) = self.remembered.get(&question) {
+            return Ok(refs);
+        }
         let operation = format!("read the refs of {url}");
         let deadline = Instant::now() + LIMIT;
         let answer = self.read_refs_until(deadline, url, credential).await;
-        answer
+        let refs = answer
             .and_then(|text| parse(&text))
-            .map_err(|problem| GitError { operation, problem })
+            .map_err(|problem| GitError { operation, problem })?;
+        self.remembered.put(question, refs.clone());
+        Ok(refs)
     }
 
     async fn read_refs_until(
@@ -63,10 +97,12 @@ impl Git {
                 Err(problem) if problem.is_passing() => last = problem,
                 answer => return answer,
             }
-            if Instant::now() + pause >= deadline {
+            // What the server asks for, if that is within the limit: sooner is only one more request to refuse.
+            let wait = last.retry_after().unwrap_or_default().max(pause);
+            if Instant::now() + wait >= deadline {
                 return Err(last);
             }
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(wait).await;
             pause *= 2;
         }
     }

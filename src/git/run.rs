@@ -1,88 +1,23 @@
 //! One call of git: its environment, its time limit, and the end of everything it started.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
-use super::{Credential, Git, Problem, message};
+use super::reach::Reach;
+use super::trace::{Told, TooLong};
+use super::{Git, Problem, message};
 use crate::group::Group;
 use crate::sys;
 
 /// The refs of a repository with a million of them; more is not an answer but an attack.
-const STDOUT_LIMIT: u64 = 128 << 20;
-const STDERR_LIMIT: u64 = 256 << 10;
-
-/// The part of the caller's environment that git may see.
-#[derive(Clone, Debug)]
-pub(super) struct Environment {
-    /// For every call.
-    always: Vec<(OsString, OsString)>,
-    /// Proxies and certificates: for calls that reach a server.
-    network: Vec<(OsString, OsString)>,
-    /// The caller's own git settings, such as what to ignore: for reading a repository as the caller sees it.
-    personal: Vec<(OsString, OsString)>,
-}
-
-const ALWAYS: &[&str] = &["PATH", "TMPDIR"];
-const NETWORK: &[&str] = &[
-    "HTTPS_PROXY",
-    "https_proxy",
-    "http_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-];
-const PERSONAL: &[&str] = &["HOME", "XDG_CONFIG_HOME"];
-
-/// What every call is told, whatever the configuration of the machine, the caller or the repository says.
-const SETTINGS: &[(&str, &str)] = &[
-    // An empty helper forgets all helpers named before it.
-    ("credential.helper", ""),
-    ("core.askPass", ""),
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("core.untrackedCache", "keep"),
-    ("core.logAllRefUpdates", "false"),
-    // What is fetched is flushed as a whole before it is published.
-    ("core.fsync", "none"),
-    ("fetch.unpackLimit", "1"),
-    ("fetch.writeCommitGraph", "false"),
-    ("fetch.recurseSubmodules", "false"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("protocol.version", "2"),
-    ("http.lowSpeedLimit", "100"),
-    ("http.lowSpeedTime", "60"),
-];
-
-/// What one call may touch.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Reach<'a> {
-    /// Only the folder it starts in, with the settings of this module alone.
-    Folder,
-    /// Only the folder it starts in, as its owner would see it, but for some settings of filters.
-    Personal {
-        owner: Option<(u32, u32)>,
-        filters: &'a [(String, String)],
-    },
-    /// A repository elsewhere on this machine.
-    Disk,
-    /// One server.
-    Server {
-        url: &'a str,
-        credential: Option<&'a Credential>,
-    },
-}
+const LIMIT: u64 = 128 << 20;
 
 #[derive(Debug)]
 pub(super) struct Call<'a> {
@@ -99,41 +34,10 @@ pub(super) struct Done {
     pub(super) success: bool,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
-}
-
-impl Environment {
-    pub(super) fn pick(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let mut picked = Self {
-            always: Vec::new(),
-            network: Vec::new(),
-            personal: Vec::new(),
-        };
-        for (name, value) in environment {
-            let is_in = |names: &[&str]| names.iter().any(|known| name == *known);
-            if is_in(ALWAYS) {
-                picked.always.push((name, value));
-            } else if is_in(NETWORK) {
-                picked.network.push((name, value));
-            } else if is_in(PERSONAL) {
-                picked.personal.push((name, value));
-            }
-        }
-        picked.translate_certificates();
-        picked
-    }
-
-    /// Some builds of git's HTTP library read the usual variables for certificates, others only git's own.
-    fn translate_certificates(&mut self) {
-        for (usual, own) in [
-            ("SSL_CERT_FILE", "GIT_SSL_CAINFO"),
-            ("SSL_CERT_DIR", "GIT_SSL_CAPATH"),
-        ] {
-            let find = |wanted: &str| self.network.iter().find(|(name, _)| name == wanted);
-            if let (Some((_, value)), None) = (find(usual), find(own)) {
-                self.network.push((own.into(), value.clone()));
-            }
-        }
-    }
+    /// How long a server wants to be left alone, if it says so.
+    pub(super) retry_after: Option<Duration>,
+    /// The last status that git-lfs was answered with.
+    pub(super) status: Option<u16>,
 }
 
 impl Call<'_> {
@@ -151,7 +55,7 @@ impl Git {
     /// The same with something to read for git.
     async fn run_with(&self, call: Call<'_>, input: &[u8]) -> Result<Done, Problem> {
         let limit = call.limit;
-        let mut command = self.command(&call);
+        let mut command = self.command(&call)?;
         if !input.is_empty() {
             command.stdin(Stdio::piped());
         }
@@ -160,33 +64,30 @@ impl Git {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let stdin = child.stdin.take();
         let ended = async {
-            tokio::join!(
-                read(stdout, STDOUT_LIMIT),
-                read(stderr, STDERR_LIMIT),
-                child.wait(),
-                write(stdin, input)
+            tokio::try_join!(
+                async { Ok(read(stdout, LIMIT).await) },
+                Told::by(stderr),
+                async { Ok(child.wait().await) },
+                async {
+                    write(stdin, input).await;
+                    Ok(())
+                },
             )
         };
-        let Ok((stdout, stderr, status, ())) = tokio::time::timeout(limit, Box::pin(ended)).await
-        else {
-            drop(group);
-            // Killed, so this is soon; the limit is for a process stuck in the kernel.
-            let reaped = tokio::time::timeout(Duration::from_secs(1), child.wait()).await;
-            drop(reaped);
-            return Err(Problem::TimedOut(limit));
+        let ended = tokio::time::timeout(limit, Box::pin(ended)).await;
+        let problem = match ended {
+            Ok(Ok(ended)) => {
+                group.forget();
+                return done(&call, ended);
+            }
+            Ok(Err(TooLong(time))) => Problem::RateLimited(Some(time)),
+            Err(_) => Problem::TimedOut(limit),
         };
-        group.forget();
-        let folder = call.folder.to_owned();
-        let failed = |source| Problem::Io {
-            path: folder.clone(),
-            source,
-        };
-        let stderr = String::from_utf8_lossy(&stderr.map_err(failed)?).into_owned();
-        Ok(Done {
-            success: status.map_err(failed)?.success(),
-            stdout: stdout.map_err(failed)?,
-            stderr: mask(stderr, call.reach),
-        })
+        drop(group);
+        // Killed, so this is soon; the limit is for a process stuck in the kernel.
+        let reaped = tokio::time::timeout(Duration::from_secs(1), child.wait()).await;
+        drop(reaped);
+        Err(problem)
     }
 
     /// Runs git and takes anything but success as the problem that its messages tell of.
@@ -211,11 +112,11 @@ impl Git {
         if done.success {
             Ok(done.stdout)
         } else {
-            Err(message::diagnose(&done.stderr, with_login))
+            Err(message::diagnose(&done.stderr, with_login).waiting(done.retry_after))
         }
     }
 
-    fn command(&self, call: &Call<'_>) -> Command {
+    fn command(&self, call: &Call<'_>) -> Result<Command, Problem> {
         let mut command = Command::new("git");
         command
             .args(&call.arguments)
@@ -248,94 +149,33 @@ impl Git {
         if let Some(git_dir) = call.git_dir {
             command.env("GIT_DIR", git_dir);
         }
-        self.allow(&mut command, call.reach);
-        command
-    }
-
-    fn allow(&self, command: &mut Command, reach: Reach<'_>) {
-        let mut settings = settings(reach);
-        let nowhere = ("HOME", OsStr::new("/nonexistent"));
-        match reach {
-            Reach::Folder => {
-                command
-                    .envs([nowhere])
-                    .env("GIT_CONFIG_GLOBAL", &self.trusting);
-                command.env("GIT_ALLOW_PROTOCOL", "none");
-            }
-            Reach::Personal { owner: None, .. } => {
-                command.envs(
-                    self.environment
-                        .personal
-                        .iter()
-                        .map(|(name, value)| (name, value)),
-                );
-                command.env("GIT_ALLOW_PROTOCOL", "none");
-            }
-            Reach::Personal {
-                owner: Some((uid, gid)),
-                ..
-            } => {
-                command
-                    .envs([nowhere])
-                    .env("GIT_ALLOW_PROTOCOL", "none")
-                    .uid(uid)
-                    .gid(gid);
-            }
-            Reach::Disk => {
-                command
-                    .envs([nowhere])
-                    .env("GIT_CONFIG_GLOBAL", &self.trusting);
-                command.env("GIT_ALLOW_PROTOCOL", "file");
-            }
-            Reach::Server { url, credential } => {
-                command
-                    .envs([nowhere])
-                    .env("GIT_CONFIG_GLOBAL", "/dev/null");
-                command.envs(
-                    self.environment
-                        .network
-                        .iter()
-                        .map(|(name, value)| (name, value)),
-                );
-                let (scheme, host) = scheme_and_host(url);
-                command.env("GIT_ALLOW_PROTOCOL", scheme);
-                if let Some(credential) = credential {
-                    // Only for this host: a redirect elsewhere must not carry the token there.
-                    settings.push((format!("credential.{scheme}://{host}.helper"), HELPER));
-                    command.env("ATELIER_GIT_USER", &credential.user);
-                    command.env("ATELIER_GIT_TOKEN", credential.token.expose_secret());
-                }
-            }
-        }
-        command.env("GIT_CONFIG_COUNT", settings.len().to_string());
-        for (index, (name, value)) in settings.iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{index}"), name);
-            command.env(format!("GIT_CONFIG_VALUE_{index}"), value);
-        }
+        self.allow(&mut command, call.reach)?;
+        Ok(command)
     }
 }
 
-/// What a call is told, whatever it reaches.
-fn settings(reach: Reach<'_>) -> Vec<(String, &str)> {
-    let mut settings: Vec<(String, &str)> = SETTINGS
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), *value))
-        .collect();
-    if let Reach::Personal { filters, .. } = reach {
-        // A folder that was cloned may be a repository itself, with a work tree and programs in its configuration.
-        settings.push(("safe.bareRepository".to_owned(), "explicit"));
-        let filters = filters.iter();
-        settings.extend(filters.map(|(name, value)| (name.clone(), value.as_str())));
-    }
-    settings
-}
+/// What a call has left: its answer, what it said, its status.
+type Ended = (
+    io::Result<Option<Vec<u8>>>,
+    io::Result<Told>,
+    io::Result<ExitStatus>,
+    (),
+);
 
-/// The credential is in this helper's environment, never on a command line or in a file.
-const HELPER: &str = r#"!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$ATELIER_GIT_USER" "$ATELIER_GIT_TOKEN"; }; f"#;
-
-fn scheme_and_host(url: &str) -> (&str, &str) {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
-    (scheme, rest.split('/').next().unwrap_or(rest))
+fn done(call: &Call<'_>, (stdout, stderr, status, ()): Ended) -> Result<Done, Problem> {
+    let failed = |source| Problem::Io {
+        path: call.folder.to_owned(),
+        source,
+    };
+    let said = stderr.map_err(failed)?.end();
+    let too_long = || Problem::Garbled(format!("more than {} MiB", LIMIT >> 20));
+    Ok(Done {
+        success: status.map_err(failed)?.success(),
+        stdout: stdout.map_err(failed)?.ok_or_else(too_long)?,
+        stderr: mask(said.text, call.reach),
+        retry_after: said.retry_after,
+        status: said.status,
+    })
 }
 
 fn mask(text: String, reach: Reach<'_>) -> String {
@@ -355,14 +195,18 @@ async fn write(pipe: Option<ChildStdin>, input: &[u8]) {
     }
 }
 
-/// Reads to the end, but keeps no more than `limit` bytes: who writes more must not wait for ever.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: u64) -> std::io::Result<Vec<u8>> {
+/// Reads to the end; `None` if that is more than `limit` bytes: a part would be taken for the whole. Who writes more must not
+/// wait for ever.
+async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut kept = Vec::new();
     if let Some(mut pipe) = pipe {
         (&mut pipe).take(limit).read_to_end(&mut kept).await?;
-        tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
+        let more = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
+        if more > 0 {
+            return Ok(None);
+        }
     }
-    Ok(kept)
+    Ok(Some(kept))
 }
 
 /// The path as an argument that is not taken for an option.
@@ -371,5 +215,17 @@ pub(super) fn argument(path: PathBuf) -> OsString {
         path.into()
     } else {
         Path::new("./").join(path).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[tokio::test]
+    async fn a_part_of_an_answer_is_none() {
+        let read = async |limit| read(Some(b"1234".as_slice()), limit).await.unwrap();
+        assert_eq!(read(4).await, Some(b"1234".to_vec()));
+        assert_eq!(read(3).await, None);
     }
 }

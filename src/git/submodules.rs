@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::needs::{Gitlink, inside};
-use super::{Git, Problem};
+use super::needs::inside;
+use super::{Git, Listed, Problem};
 use crate::node::ObjectId;
 
 mod declared;
@@ -45,7 +45,7 @@ impl Git {
         &self,
         git_dir: &Path,
         commit: &ObjectId,
-        gitlinks: &[Gitlink],
+        gitlinks: &[Listed],
         base: Base<'_>,
     ) -> Result<Vec<Submodule>, Problem> {
         if gitlinks.is_empty() {
@@ -90,7 +90,7 @@ impl Git {
 
 /// `None` for one that its repository says is not to be checked out.
 fn submodule(
-    gitlink: &Gitlink,
+    gitlink: &Listed,
     entry: Option<Declared>,
     base: Base<'_>,
 ) -> Result<Option<Submodule>, Problem> {
@@ -116,7 +116,7 @@ fn submodule(
         name: entry.name,
         path,
         url,
-        commit: gitlink.commit,
+        commit: gitlink.object,
         shallow: entry.shallow,
     }))
 }

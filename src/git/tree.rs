@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 
 use super::fetch::{Remover, address, at, call, layout, patiently, reach, start};
-use super::run::{Call, Reach};
+use super::reach::Reach;
+use super::run::Call;
 use super::{Fetch, Git, GitError, Problem, RepoLocation};
 use crate::node::ObjectId;
 
@@ -307,7 +308,7 @@ fn lines<'a>(objects: impl IntoIterator<Item = &'a ObjectId>) -> Vec<u8> {
 }
 
 /// Reads `MODE TYPE ID`, a tab and the path, each ended by a zero byte.
-fn parse(answer: &[u8]) -> Result<Vec<Listed>, Problem> {
+pub(super) fn parse(answer: &[u8]) -> Result<Vec<Listed>, Problem> {
     let entries = answer.split(|&byte| byte == 0);
     let read = |entry: &[u8]| {
         let tab = entry.iter().position(|&byte| byte == b'\t')?;

@@ -12,7 +12,12 @@ use super::fetch::{at, layout};
 use super::needs::Needs;
 use super::submodules::{Base, Submodule, of_submodule, same_server};
 use super::{Fetch, Git, GitError, Problem, RepoLocation, disk, lfs};
-use crate::node::ObjectId;
+
+mod borrowed;
+mod part;
+
+use borrowed::Borrowed;
+pub use part::Part;
 
 /// So many repositories of one level are fetched at a time: servers count connections.
 const AT_A_TIME: usize = 8;
@@ -29,18 +34,6 @@ const BORROWED: &str = "borrowed";
 pub struct Extras {
     pub submodules: bool,
     pub lfs: bool,
-}
-
-/// A repository of which a commit was fetched: the one that was asked for, or a submodule of it at any depth.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Of its work tree, from that of the repository that was asked for, which has none.
-    pub path: String,
-    /// Of its `.git`, from the one of the repository that was asked for, which has none.
-    pub git_dir: String,
-    pub commit: ObjectId,
-    /// The files whose contents are in its `lfs`, by their paths in its work tree.
-    pub lfs: Vec<Vec<u8>>,
 }
 
 /// A part that is still to be fetched.
@@ -228,47 +221,6 @@ impl Git {
     }
 }
 
-/// A repository of a submodule on disk, without its configuration: that names a work tree, and git would not serve from it
-/// if that is not there. Dropped, it is gone.
-struct Borrowed {
-    location: RepoLocation,
-    folder: PathBuf,
-}
-
-impl Borrowed {
-    fn of(repository: &Path, folder: PathBuf, fetch: &Fetch<'_>) -> Result<Self, Problem> {
-        let borrowed = Self {
-            location: RepoLocation::Disk(folder.clone()),
-            folder,
-        };
-        let folder = &borrowed.folder;
-        layout::lend(repository, folder, fetch.commit.format()).map_err(at(folder))?;
-        Ok(borrowed)
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        // What stays behind lies in a folder that is thrown away as a whole.
-        drop(fs::remove_dir_all(&self.folder));
-    }
-}
-
-impl Part {
-    /// From its `.git` to its work tree.
-    pub fn work_tree(&self) -> String {
-        // Below the work tree of all lies its `.git`, and there this one's.
-        let up = self.git_dir.split('/').count() + 1;
-        "../".repeat(up) + &self.path
-    }
-
-    /// What stands in the file `.git` of its work tree.
-    pub fn git_file(&self) -> String {
-        let up = self.path.split('/').count();
-        format!("gitdir: {}.git/{}", "../".repeat(up), self.git_dir)
-    }
-}
-
 impl Wanted {
     fn first(fetch: &Fetch<'_>) -> Self {
         Self {
@@ -355,26 +307,5 @@ fn join(above: &str, below: &str) -> String {
     match above {
         "" => below.to_owned(),
         above => format!("{above}/{below}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Part;
-    use crate::node::ObjectId;
-
-    #[test]
-    fn a_part_is_found_from_both_sides() {
-        let part = Part {
-            path: "vendor/lib/deep/inner".to_owned(),
-            git_dir: "modules/vendor/lib/modules/inner".to_owned(),
-            commit: ObjectId::Sha1([0; 20]),
-            lfs: Vec::new(),
-        };
-        assert_eq!(part.work_tree(), "../../../../../../vendor/lib/deep/inner");
-        assert_eq!(
-            part.git_file(),
-            "gitdir: ../../../../.git/modules/vendor/lib/modules/inner"
-        );
     }
 }

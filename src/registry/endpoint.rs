@@ -225,13 +225,7 @@ fn check(response: Response, sought: impl FnOnce() -> Sought) -> Result<Response
 
 /// Seconds, or a date.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    let time = then.duration_since(jiff::Timestamp::now());
-    Some(time.try_into().unwrap_or(Duration::ZERO))
+    crate::retry_after::parse(headers.get(RETRY_AFTER)?.to_str().ok()?)
 }
 
 /// How long to wait before the next try: a little longer each time, and not all at the same moment.
@@ -246,23 +240,7 @@ pub(super) fn back_off(tries: u32) -> Duration {
 mod tests {
     use std::time::Duration;
 
-    use super::{back_off, retry_after};
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let of = |text: &str| {
-            let mut headers = reqwest::header::HeaderMap::new();
-            headers.insert("retry-after", text.parse().unwrap());
-            retry_after(&headers)
-        };
-        assert_eq!(of("7"), Some(Duration::from_secs(7)));
-        assert_eq!(of("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(1);
-        let soon = soon.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-        let wait = of(&soon).unwrap();
-        assert!(wait > Duration::from_secs(50) && wait <= Duration::from_mins(1));
-        assert_eq!(of("soon"), None);
-    }
+    use super::back_off;
 
     #[test]
     fn each_wait_is_longer() {

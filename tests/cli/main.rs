@@ -27,10 +27,16 @@ mod up;
 mod watched;
 mod ways;
 
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/front.rs"]
+mod front;
 #[path = "../support/git_server.rs"]
 mod git_server;
 #[path = "../support/homes.rs"]
 mod homes;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/http.rs"]
+mod http;
 #[path = "../support/links.rs"]
 mod links;
 #[path = "../support/processes.rs"]

@@ -1,7 +1,13 @@
-//! Remote repositories as teams have them, from the file to a sandbox.
+//! Remote repositories as teams have them, from the file to a sandbox: on a real web server, private ones, with submodules,
+//! files in LFS, and faults.
 
+mod certificates;
+mod faults;
+mod formats;
 mod lfs;
+mod lifecycle;
+mod moved;
 mod site;
 mod submodules;
-#[expect(dead_code, reason = "its TLS side is for tests to come")]
+mod tunnel;
 mod web_server;

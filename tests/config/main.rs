@@ -7,6 +7,7 @@ mod host;
 mod origins;
 mod refusals;
 mod registries;
+mod servers;
 
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../support/oci_layout.rs"]

@@ -69,18 +69,12 @@ fn what_is_no_setting() {
         "editor vim",
         "A0201",
         "1:1",
-        &["here can stand: alias, backend, host, registry, store"],
+        &["here can stand: alias, backend, git, host, registry, store"],
     );
 }
 
 #[test]
 fn what_a_later_version_has() {
-    refused(
-        "git \"git.acme.dev\" user=oauth2",
-        "A0207",
-        "1:1",
-        &["--secret", "auth=NAME"],
-    );
     refused(
         "kubernetes { context acme; }",
         "A0207",

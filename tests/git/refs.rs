@@ -56,7 +56,8 @@ async fn an_overloaded_server_is_asked_again() {
     for status in [429, 503] {
         world.server.behave(Manner::Fail { status, times: 2 });
         let before = world.server.requests().len();
-        let refs = world.git.read_refs(&world.url(), None).await.unwrap();
+        let git = world.another_git();
+        let refs = git.read_refs(&world.url(), None).await.unwrap();
         assert_eq!(refs.commit("refs/heads/main"), Some(world.id("main")));
         // The two failures, and the two requests of protocol 2.
         assert_eq!(world.server.requests().len() - before, 4);
@@ -72,7 +73,7 @@ async fn patience_ends_after_five_seconds() {
     });
     let started = Instant::now();
     let limited = world.git.read_refs(&world.url(), None).await;
-    assert!(matches!(problem(limited), Problem::RateLimited));
+    assert!(matches!(problem(limited), Problem::RateLimited(_)));
     assert!(started.elapsed() < Duration::from_secs(6));
     world.server.behave(Manner::Hang);
     let started = Instant::now();
@@ -89,7 +90,7 @@ async fn a_login_is_given_only_where_it_is_asked_for_and_stays_nowhere() {
         user: "me".to_owned(),
         password: token.to_owned(),
     });
-    let credential = Credential::parse(&format!("me:{token}"), "x").unwrap();
+    let credential = Credential::parse(&format!("me:{token}")).unwrap();
     world
         .git
         .read_refs(&world.url(), Some(&credential))
@@ -113,7 +114,7 @@ async fn a_login_is_given_only_where_it_is_asked_for_and_stays_nowhere() {
         .arg(world.folder.path())
         .output();
     assert!(!found.unwrap().status.success());
-    let wrong = Credential::parse("me:wrong-token", "x").unwrap();
+    let wrong = Credential::parse("me:wrong-token").unwrap();
     let error = world
         .git
         .read_refs(&world.url(), Some(&wrong))
@@ -127,7 +128,7 @@ async fn a_login_is_given_only_where_it_is_asked_for_and_stays_nowhere() {
 async fn a_login_does_not_follow_a_redirect_to_another_server() {
     let world = World::new();
     let other = GitServer::start(&world.path("srv"));
-    let credential = Credential::parse("me:token", "x").unwrap();
+    let credential = Credential::parse("me:token").unwrap();
     let to = other.url("").trim_end_matches('/').to_owned();
     world.server.behave(Manner::Redirect { to });
     world
@@ -139,9 +140,46 @@ async fn a_login_does_not_follow_a_redirect_to_another_server() {
         user: "me".to_owned(),
         password: "token".to_owned(),
     });
-    let refused = world.git.read_refs(&world.url(), Some(&credential)).await;
+    let git = world.another_git();
+    let refused = git.read_refs(&world.url(), Some(&credential)).await;
     assert!(matches!(problem(refused), Problem::LoginRefused));
     assert!(other.logins().is_empty());
+}
+
+/// As in a server or an editor, which live longer than one run.
+#[tokio::test]
+async fn refs_are_remembered_for_half_a_minute() {
+    let world = World::new();
+    let url = world.url();
+    let main = async || {
+        let refs = world.git.read_refs(&url, None).await.unwrap();
+        refs.commit("refs/heads/main")
+    };
+    let old = world.id("main");
+    assert_eq!(main().await, Some(old));
+    let asked = world.server.requests().len();
+    world.work.commit("a", "four");
+    world.push();
+    assert_eq!(main().await, Some(old));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(29)).await;
+    assert_eq!(main().await, Some(old));
+    assert_eq!(world.server.requests().len(), asked);
+    // With a login it is another question.
+    tokio::time::resume();
+    let login = Credential::parse("me:token").unwrap();
+    let refs = world.git.read_refs(&url, Some(&login)).await.unwrap();
+    assert_eq!(refs.commit("refs/heads/main"), Some(world.id("main")));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    tokio::time::resume();
+    assert_eq!(main().await, Some(world.id("main")));
+    // A failure is not remembered.
+    let none = world.server.url("none");
+    problem(world.git.read_refs(&none, None).await);
+    Repo::init(&world.path("srv/none.git"), &["--bare"]);
+    let error = problem(world.git.read_refs(&none, None).await);
+    assert!(matches!(error, Problem::Empty));
 }
 
 #[tokio::test]

@@ -9,11 +9,16 @@ mod mirrors;
 mod programs;
 mod pulling;
 mod resolving;
+mod together;
 mod tokens;
 mod transport;
 
+#[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../support/front.rs"]
 mod front;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/git_server.rs"]
+mod git_server;
 #[path = "../support/http.rs"]
 mod http;
 #[expect(dead_code, reason = "other tests use the rest")]
@@ -27,6 +32,8 @@ mod processes;
 mod project;
 #[path = "../support/registry.rs"]
 mod registry;
+#[path = "../support/repo.rs"]
+mod repo;
 #[path = "../support/rootfs.rs"]
 mod rootfs;
 #[expect(dead_code, reason = "other tests use the rest")]

@@ -2,7 +2,8 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +29,50 @@ pub(crate) enum Manner {
     Anonymous,
     /// Is silent for so long, then serves.
     Wait(Duration),
+    /// Runs a script, then serves.
+    After(String),
+    /// Waits for others, then serves.
+    Gather(Arc<Gate>),
+}
+
+/// Where requests wait until so many of them are there at the same time; for others that never come, only for a while.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    wanted: usize,
+    /// How many wait, and the most that ever did.
+    waiting: Mutex<[usize; 2]>,
+    comes: Condvar,
+}
+
+impl Gate {
+    pub(crate) fn of(wanted: usize) -> Arc<Self> {
+        Arc::new(Self {
+            wanted,
+            waiting: Mutex::default(),
+            comes: Condvar::new(),
+        })
+    }
+
+    fn pass(&self) {
+        let mut waiting = self.waiting.lock().unwrap();
+        waiting[0] += 1;
+        waiting[1] = waiting[1].max(waiting[0]);
+        self.comes.notify_all();
+        // Whoever asks for refs gives up after five seconds.
+        let (patience, is_closed) = (Duration::from_secs(4), |[_, most]: &mut [usize; 2]| {
+            *most < self.wanted
+        });
+        let (mut waiting, _) = self
+            .comes
+            .wait_timeout_while(waiting, patience, is_closed)
+            .unwrap();
+        waiting[0] -= 1;
+    }
+
+    /// How many requests waited at the same time, at most.
+    pub(crate) fn most(&self) -> usize {
+        self.waiting.lock().unwrap()[1]
+    }
 }
 
 struct Rule {
@@ -151,6 +196,11 @@ fn meet(
         Some(Manner::Whole) => request.headers.retain(|(name, _)| name != "range"),
         Some(Manner::Anonymous) => request.headers.retain(|(name, _)| name != "authorization"),
         Some(Manner::Wait(time)) => thread::sleep(*time),
+        Some(Manner::Gather(gate)) => gate.pass(),
+        Some(Manner::After(script)) => {
+            let ended = Command::new("sh").args(["-euc", script]).status();
+            assert!(ended.unwrap().success(), "{script}");
+        }
         _ => {}
     }
     // As a proxy it is told the whole address.

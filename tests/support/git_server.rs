@@ -45,7 +45,7 @@ struct State {
 }
 
 pub(crate) struct GitServer {
-    port: u16,
+    pub(crate) port: u16,
     state: Arc<Mutex<State>>,
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
@@ -43,11 +44,15 @@ pub(in super::super) fn forget_origin(git_dir: &Path, format: ObjectFormat) -> i
 
 /// Makes a repository of the objects and refs of another one, which are not copied.
 pub(in crate::git) fn lend(from: &Path, git_dir: &Path, format: ObjectFormat) -> io::Result<()> {
-    fs::create_dir_all(git_dir)?;
+    fs::create_dir_all(git_dir.join("objects/info"))?;
+    fs::create_dir_all(git_dir.join("objects/pack"))?;
     fs::write(git_dir.join("HEAD"), "ref: refs/atelier/none\n")?;
-    fs::write(git_dir.join("config"), format_lines(format))?;
-    for name in ["objects", "refs", "packed-refs", "shallow"] {
-        let target = std::path::absolute(from.join(name))?;
+    forget_origin(git_dir, format)?;
+    let from = std::path::absolute(from)?;
+    let alternates = [from.join("objects").as_os_str().as_bytes(), b"\n"].concat();
+    fs::write(git_dir.join("objects/info/alternates"), alternates)?;
+    for name in ["refs", "packed-refs", "shallow"] {
+        let target = from.join(name);
         if target.exists() {
             symlink(target, git_dir.join(name))?;
         }
@@ -68,6 +73,13 @@ pub(in crate::git) fn finish(git_dir: &Path, fetch: &Fetch<'_>) -> io::Result<()
     }
     for litter in ["FETCH_HEAD", "shallow.lock", "packed-refs.lock"] {
         remove_if_there(fs::remove_file(git_dir.join(litter)))?;
+    }
+    // Of a fetch that was cut off before one that was not.
+    for entry in fs::read_dir(git_dir.join("objects/pack"))? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b"tmp_") {
+            fs::remove_file(entry.path())?;
+        }
     }
     open_to_all(git_dir)
 }

@@ -7,17 +7,17 @@ use crate::project::{Project, Ran};
 use crate::repo::Repo;
 
 /// A repository on a web server, with files in LFS.
-struct Kept {
-    project: Project,
-    server: WebServer,
-    web: Repo,
+pub(crate) struct Kept {
+    pub(crate) project: Project,
+    pub(crate) server: WebServer,
+    pub(crate) web: Repo,
 }
 
 const ATTRIBUTES: &str = "*.bin filter=lfs diff=lfs merge=lfs -text\n";
 
 impl Kept {
     /// Below `private` it wants a login.
-    fn at(name: &str) -> Self {
+    pub(crate) fn at(name: &str) -> Self {
         let project = Project::empty();
         let server = WebServer::start();
         let web = Repo::init(&project.root.parent().unwrap().join("web"), &[]);
@@ -51,7 +51,7 @@ impl Kept {
             .git(&["push", "--quiet", "--force", "origin", "main"]);
     }
 
-    fn file(&self, url: &str, options: &str) {
+    pub(crate) fn file(&self, url: &str, options: &str) {
         let text = format!("from dev-base\nrepo \"{url}\" {options}");
         self.project.write("prebuild.kdl", &text);
     }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::processes::wait_until;
+use crate::repo::Repo;
 
 pub(crate) const PASSWORD: &str = "s3cret-canary";
 
@@ -21,6 +22,7 @@ pub(crate) struct WebServer {
     apache: Child,
     pub(crate) port: u16,
     pub(crate) tls_port: u16,
+    proxy_port: u16,
 }
 
 impl WebServer {
@@ -35,9 +37,13 @@ impl WebServer {
         let lfs = folder.path().join("lfs.py");
         fs::write(&lfs, include_str!("lfs.py")).unwrap();
         open_to_all(&lfs);
-        let (port, tls_port) = (free_port(), free_port());
+        let [port, tls_port, proxy_port] = free_ports();
         let config = folder.path().join("apache.conf");
-        fs::write(&config, configuration(folder.path(), port, tls_port)).unwrap();
+        fs::write(
+            &config,
+            configuration(folder.path(), [port, tls_port, proxy_port]),
+        )
+        .unwrap();
         let apache = Command::new("apache2")
             .args(["-D", "FOREGROUND", "-f"])
             .arg(&config)
@@ -51,13 +57,14 @@ impl WebServer {
             .expect("apache2, which ./check installs");
         wait_until("the web server to answer", || {
             let answers = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
-            answers(port) && answers(tls_port)
+            [port, tls_port, proxy_port].into_iter().all(answers)
         });
         Self {
             folder,
             apache,
             port,
             tls_port,
+            proxy_port,
         }
     }
 
@@ -66,12 +73,26 @@ impl WebServer {
         self.folder.path().join(format!("srv/{name}.git"))
     }
 
+    pub(crate) fn new_bare(&self, name: &str) -> Repo {
+        Repo::init(&self.bare(name), &["--bare"])
+    }
+
     pub(crate) fn url(&self, name: &str) -> String {
         format!("http://127.0.0.1:{}/{name}", self.port)
     }
 
     pub(crate) fn tls_url(&self, name: &str) -> String {
         format!("https://127.0.0.1:{}/{name}", self.tls_port)
+    }
+
+    /// A proxy through which its HTTPS can be reached.
+    pub(crate) fn proxy(&self) -> String {
+        format!("http://127.0.0.1:{}", self.proxy_port)
+    }
+
+    /// As a configuration calls it.
+    pub(crate) fn tls_host(&self) -> String {
+        format!("127.0.0.1:{}", self.tls_port)
     }
 
     /// The certificate of the authority.
@@ -115,9 +136,10 @@ fn path() -> String {
     format!("{}:/usr/sbin", std::env::var("PATH").unwrap())
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+fn free_ports<const N: usize>() -> [u16; N] {
+    // All held at the same time, so that they differ.
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
 fn open_to_all(path: &Path) {
@@ -126,7 +148,11 @@ fn open_to_all(path: &Path) {
 
 /// A private authority, a certificate of the server by it, and the one user.
 fn certify(folder: &Path) {
-    fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1\n").unwrap();
+    fs::write(
+        folder.join("names"),
+        "subjectAltName=IP:127.0.0.1,DNS:git.acme.dev\n",
+    )
+    .unwrap();
     let script = format!(
         "key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
         openssl req -x509 $key -keyout ca.key -out ca.pem -days 2 -subj '/CN=Acme' \
@@ -157,9 +183,12 @@ const MODULES: &[&str] = &[
     "env",
     "cgi",
     "ssl",
+    "proxy",
+    "proxy_connect",
 ];
 
-fn configuration(folder: &Path, port: u16, tls_port: u16) -> String {
+fn configuration(folder: &Path, ports: [u16; 3]) -> String {
+    let [port, tls_port, proxy_port] = ports;
     let mut text = String::new();
     if rustix::process::geteuid().is_root() {
         // It does not serve as root.
@@ -174,22 +203,32 @@ fn configuration(folder: &Path, port: u16, tls_port: u16) -> String {
     }
     let git = Command::new("git").arg("--exec-path").output().unwrap();
     let git = String::from_utf8(git.stdout).unwrap();
-    let folder = folder.display();
-    write!(
-        text,
-        r#"
-ServerRoot "{folder}"
+    let values = [
+        ("FOLDER", folder.to_str().unwrap()),
+        ("GIT", git.trim()),
+        ("TLS_PORT", &tls_port.to_string()),
+        ("PROXY_PORT", &proxy_port.to_string()),
+        ("PORT", &port.to_string()),
+    ];
+    let fill =
+        |text: String, (name, value): &(&str, &str)| text.replace(&format!("@{name}@"), value);
+    values.iter().fold(text + SERVER, fill)
+}
+
+const SERVER: &str = r#"
+ServerRoot "@FOLDER@"
 ServerName 127.0.0.1
-DefaultRuntimeDir "{folder}"
-PidFile "{folder}/pid"
-ErrorLog "{folder}/error.log"
-CustomLog "{folder}/access.log" "%{{local}}p %m %U %>s %u"
+DefaultRuntimeDir "@FOLDER@"
+PidFile "@FOLDER@/pid"
+ErrorLog "@FOLDER@/error.log"
+CustomLog "@FOLDER@/access.log" "%{local}p %m %U %>s %u"
 StartServers 3
 Mutex posixsem
-Listen 127.0.0.1:{port}
-Listen 127.0.0.1:{tls_port}
+Listen 127.0.0.1:@PORT@
+Listen 127.0.0.1:@TLS_PORT@
+Listen 127.0.0.1:@PROXY_PORT@
 PassEnv PATH
-SetEnv GIT_PROJECT_ROOT "{folder}/srv"
+SetEnv GIT_PROJECT_ROOT "@FOLDER@/srv"
 SetEnv GIT_HTTP_EXPORT_ALL 1
 SetEnv GIT_CONFIG_COUNT 3
 SetEnv GIT_CONFIG_KEY_0 safe.directory
@@ -198,27 +237,26 @@ SetEnv GIT_CONFIG_KEY_1 uploadpack.allowAnySHA1InWant
 SetEnv GIT_CONFIG_VALUE_1 true
 SetEnv GIT_CONFIG_KEY_2 uploadpack.allowFilter
 SetEnv GIT_CONFIG_VALUE_2 true
-SetEnv LFS_ROOT "{folder}/lfs"
-ScriptAliasMatch "^/(.*)/info/lfs/objects/batch$" "{folder}/lfs.py"
-Alias /objects/ "{folder}/lfs/"
-ScriptAlias / "{git}/git-http-backend/"
+SetEnv LFS_ROOT "@FOLDER@/lfs"
+ScriptAliasMatch "^/(.*)/info/lfs/objects/batch$" "@FOLDER@/lfs.py"
+Alias /objects/ "@FOLDER@/lfs/"
+ScriptAlias / "@GIT@/git-http-backend/"
 <Directory "/">
     Require all granted
 </Directory>
 <LocationMatch "^/(objects/)?private/">
     AuthType Basic
     AuthName git
-    AuthUserFile "{folder}/users"
+    AuthUserFile "@FOLDER@/users"
     Require valid-user
 </LocationMatch>
-<VirtualHost 127.0.0.1:{tls_port}>
+<VirtualHost 127.0.0.1:@TLS_PORT@>
     SSLEngine on
-    SSLCertificateFile "{folder}/server.pem"
-    SSLCertificateKeyFile "{folder}/server.key"
+    SSLCertificateFile "@FOLDER@/server.pem"
+    SSLCertificateKeyFile "@FOLDER@/server.key"
 </VirtualHost>
-"#,
-        git = git.trim(),
-    )
-    .unwrap();
-    text
-}
+<VirtualHost 127.0.0.1:@PROXY_PORT@>
+    ProxyRequests On
+    AllowCONNECT @TLS_PORT@
+</VirtualHost>
+"#;
