@@ -105,7 +105,7 @@ fn another_caller_has_the_same_key_and_the_same_step() {
 
 /// behaviours 2.12
 #[test]
-fn the_number_of_jobs_is_not_in_a_key() {
+fn how_many_jobs_there_are_and_who_looks_on_is_not_in_a_key() {
     let project = Project::new(
         "prebuild a { from dev-base; run \"true\"; }\nprebuild b { from dev-base; run \"echo\"; }",
     );
@@ -131,6 +131,22 @@ fn the_number_of_jobs_is_not_in_a_key() {
         ran.column("result"),
         pairs(&[("a", "reused"), ("b", "reused")])
     );
+    // With all that is shown on a terminal.
+    let mut terminal = project.command("script");
+    let build = "\"$ATELIER\" build --json --store \"$STORE\" --force a > shown.json";
+    terminal
+        .args(["--quiet", "--return", "--command", build, "/dev/null"])
+        .env("ATELIER", env!("CARGO_BIN_EXE_atelier"))
+        .env("STORE", &project.store)
+        .env("TERM", "xterm");
+    let shown = project.run_command(terminal).expect(0).stdout;
+    assert!(shown.contains('\u{1b}'), "{shown:?}");
+    let json = std::fs::read_to_string(project.root.join("shown.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let keys = json["nodes"].as_array().unwrap().iter();
+    let keys: Vec<&str> = keys.map(|node| node["key"].as_str().unwrap()).collect();
+    let expected: Vec<&str> = one.iter().map(|(_, key)| key.as_str()).collect();
+    assert_eq!(keys, expected);
 }
 
 #[test]

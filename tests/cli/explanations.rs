@@ -208,6 +208,7 @@ fn a_snapshot_and_its_ancestors_are_compared_with() {
     );
 }
 
+/// behaviours 2, next in line: what was evicted is told from what is new.
 #[test]
 fn what_is_gone_and_what_is_lost_say_so() {
     let project = Project::new("from dev-base\nrun \"true\"");

@@ -92,7 +92,7 @@ fn a_ref_that_moves_leaves_what_is_locked_as_it_is() {
     assert_eq!(served.sh("git rev-parse HEAD"), format!("{new}\n"));
 }
 
-/// behaviours 2.18; "lock present but not applied".
+/// behaviours 2.18, and 2, next in line: a lock that is there is found and applied.
 #[test]
 fn nobody_is_asked_for_what_is_locked() {
     let served = served("");
@@ -137,6 +137,7 @@ fn a_locked_private_repository_needs_its_token_for_the_bake_alone() {
     assert!(!served.lock().contains("s3cr3t"));
 }
 
+/// behaviours 1, near misses: a frozen lock that is out of date is an error.
 #[test]
 fn locked_names_every_input_that_is_not_in_the_lock_and_asks_nobody() {
     let served = served("");
@@ -245,7 +246,7 @@ fn an_input_that_is_written_otherwise_is_not_in_the_lock() {
     served.project.run(&["plan", "--locked"]).expect(0);
 }
 
-/// nix#8755: updating one input touched another.
+/// behaviours 2, next in line: updating one input touches no other.
 #[test]
 fn an_update_by_name_moves_what_is_named_and_nothing_else() {
     let served = served("");

@@ -48,6 +48,21 @@ impl Served {
     }
 }
 
+/// What [`LAYERED`] is short for.
+const BY_HAND: &str = r#"
+prebuild default-deps {
+    from dev-base
+    repo "URL" {
+        only package.json "patches/**"
+        run "mkdir node_modules; cp package.json node_modules/installed; date +%N > node_modules/when"
+    }
+}
+prebuild default {
+    from prebuild=default-deps
+    repo "URL" { run "cp src/main.txt built"; }
+}
+"#;
+
 const LAYERED: &str = r#"
 from dev-base
 repo "URL" {
@@ -79,6 +94,33 @@ fn a_commit_to_the_code_reinstalls_nothing() {
         served.sh("default", "cat node_modules/installed"),
         "{\"a\": 1}"
     );
+}
+
+/// What was baked by one is found by the other, and a commit and a lockfile mean the same to both.
+#[test]
+fn both_spellings_of_a_layer_are_the_same_snapshots() {
+    let served = served(LAYERED);
+    let url = served.server.url("web");
+    let keys = |text: &str| {
+        served
+            .project
+            .write("prebuild.kdl", &text.replace("URL", &url));
+        let ran = served.project.run(&["plan", "--json"]).expect(0);
+        (ran.column("key"), ran.column("action"))
+    };
+    for (file, content) in [
+        ("src/main.txt", "another program"),
+        ("package.json", "{\"a\": 1}"),
+    ] {
+        let by_hand = keys(BY_HAND);
+        assert_eq!(keys(LAYERED), by_hand);
+        served.project.run(&["build"]).expect(0);
+        let reused = pairs(&[("default-deps", "reuse"), ("default", "reuse")]);
+        assert_eq!(keys(BY_HAND), (by_hand.0, reused));
+        served.clone.commit(file, content);
+        served.push();
+    }
+    assert_eq!(keys(LAYERED), keys(BY_HAND));
 }
 
 #[test]

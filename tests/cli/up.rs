@@ -96,6 +96,21 @@ fn writes_are_forgotten_and_never_become_the_snapshot() {
     assert_eq!(ran.stdout, "baked\nprebuild.kdl\n");
 }
 
+/// behaviours 1.8: what no step sees is in no key, and is what the file says now, not when it was baked.
+#[test]
+fn the_world_of_a_sandbox_never_comes_from_its_snapshot() {
+    let project = Project::new(
+        "prebuild a { from dev-base; file f \"x\"; env A=1; path one; }\nprebuild b { from prebuild=a; file g \"x\"; env B=1; }",
+    );
+    project.run(&["build"]).expect(0);
+    project.edit("A=1; path one", "A=2; path two");
+    project.edit("B=1", "B=2 C=2");
+    let world = ["up", "b", "--", "sh", "-c", "echo $A $B $C ${PATH%%:*}"];
+    let ran = project.run(&world).expect(0);
+    assert_eq!(ran.stdout, "2 2 2 /home/dev/two\n");
+    assert_eq!((ran.stderr.as_str(), project.snapshots().len()), ("", 2));
+}
+
 #[test]
 fn several_targets_need_a_name() {
     let project = Project::new(

@@ -7,8 +7,14 @@ mod example;
 mod keys;
 mod projects;
 mod rust;
+mod workspace;
 
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/git_server.rs"]
+mod git_server;
 #[path = "../support/project.rs"]
 mod project;
 #[path = "../support/python.rs"]
 mod python;
+#[path = "../support/repo.rs"]
+mod repo;

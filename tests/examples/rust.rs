@@ -42,7 +42,7 @@ fn this_repository() -> Project {
 }
 
 /// The caller's configuration, as the example asks for it; and what the caller would add to the command line.
-fn show_rust(project: &Project) -> Vec<String> {
+pub(crate) fn show_rust(project: &Project) -> Vec<String> {
     let sysroot = Command::new("rustc")
         .args(["--print", "sysroot"])
         .output()

@@ -82,6 +82,7 @@ fn what_the_patterns_do_not_name_is_not_in_the_key() {
     }
 }
 
+/// behaviours 1.4: modes and links too.
 #[test]
 fn what_the_patterns_name_is() {
     let before = outside(TREE).keys(DEPS);

@@ -201,6 +201,7 @@ fn row_12_a_commit_that_touches_no_matched_path() {
     assert_eq!(key(&only([lock, package])), key(&only(manifests())));
 }
 
+/// behaviours 1, near misses: another processor is another key.
 #[test]
 fn row_13_the_image_and_the_platform() {
     all_new([
