@@ -2,21 +2,27 @@
 
 use std::time::Duration;
 
+/// A server may say any number, and no clock can be moved by each.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// At most a day.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let text = text.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let seconds = text.parse().unwrap_or(u64::MAX);
+        return Some(Duration::from_secs(seconds).min(LONGEST));
     }
     let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
     let time = then.duration_since(jiff::Timestamp::now());
-    Some(time.try_into().unwrap_or(Duration::ZERO))
+    let time = Duration::try_from(time).unwrap_or(Duration::ZERO);
+    Some(time.min(LONGEST))
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::parse;
+    use super::{LONGEST, parse};
 
     #[test]
     fn it_is_seconds_or_a_date() {
@@ -25,6 +31,19 @@ mod tests {
         let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(1);
         let wait = parse(&soon.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()).unwrap();
         assert!(wait > Duration::from_secs(50) && wait <= Duration::from_mins(1));
-        assert_eq!(parse("soon"), None);
+        for text in ["soon", "", "-1"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_cannot_ask_for_more_than_a_clock_has() {
+        for text in [
+            "18446744073709551615",
+            "99999999999999999999999",
+            "Fri, 24 Dec 9999 23:59:59 GMT",
+        ] {
+            assert_eq!(parse(text), Some(LONGEST), "{text}");
+        }
     }
 }
