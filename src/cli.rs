@@ -12,11 +12,13 @@ mod check;
 mod config;
 mod depends;
 mod doctor;
+mod eval;
 mod excerpt;
 mod exec;
 mod explain;
 mod failure;
 mod fsck;
+mod graph;
 mod history;
 mod input;
 mod interrupt;
@@ -117,6 +119,8 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Down(args) => sandboxes::down(&args).await,
         Command::Snapshots(args) => snapshots::snapshots(&args).await,
         Command::Log(args) => log::log(&args),
+        Command::Eval(args) => Box::pin(eval::eval(args)).await,
+        Command::Graph(args) => graph::graph(&args),
         Command::Key(args) => key::key(&args),
         Command::Fsck(args) => fsck::fsck(&args).await,
         Command::Doctor(args) => doctor::doctor(&args).await,

@@ -142,8 +142,8 @@ impl Config {
             return Ok(config);
         }
         Err(Faults {
+            diagnostics: diag::presentable(found, &config.sources),
             sources: config.sources,
-            diagnostics: diag::presentable(found),
         })
     }
 
@@ -218,8 +218,8 @@ impl Config {
             return Ok(paths);
         }
         Err(Faults {
+            diagnostics: diag::presentable(found, &self.sources),
             sources: self.sources.clone(),
-            diagnostics: diag::presentable(found),
         })
     }
 

@@ -25,5 +25,6 @@ pub mod registry;
 pub mod resolve;
 mod retry_after;
 pub mod schedule;
+pub mod stdlib;
 mod sys;
 pub mod world;

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use atelier_lang::code;
+use atelier_lang::source::{ReadError, VirtualPath, World};
+use atelier_lang::{Inputs, code, evaluate};
 
 /// The codes of the command line itself; the language's are in its own table.
 const COMMAND_LINE: [u16; 13] = [
@@ -54,6 +55,43 @@ fn the_page_of_the_file_has_every_statement() {
             page.contains(&name),
             "{} is not in the book",
             statement.name
+        );
+    }
+}
+
+/// Holds the files that the page on reuse imports.
+struct Shown(String);
+
+impl World for Shown {
+    fn read(&self, path: &VirtualPath, _: u64) -> Result<Vec<u8>, ReadError> {
+        let text = match path.as_str() {
+            "app/prebuild.kdl" => self.0.as_str(),
+            "app/org.kdl" => {
+                "template service { param repo; repo (f)\"{repo}\"; }\nprebuild base { from host; }"
+            }
+            "shared/images.kdl" => "let registry=\"ghcr.io/acme\"",
+            other => return Err(ReadError::Failed(format!("there is no {other}"))),
+        };
+        Ok(text.as_bytes().to_vec())
+    }
+}
+
+#[test]
+fn every_example_of_the_page_on_reuse_evaluates() {
+    let page = fs::read_to_string("book/src/reuse.md").unwrap();
+    let blocks = page.split("```kdl\n").skip(1);
+    let examples: Vec<&str> = blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect();
+    assert_eq!(examples.len(), 5);
+    for example in examples {
+        let path = VirtualPath::new("app/prebuild.kdl").unwrap();
+        let inputs = Inputs::new(path, "linux/amd64");
+        let (_, outcome) = evaluate(&Shown(example.to_owned()), &inputs);
+        assert!(
+            outcome.diagnostics.is_empty(),
+            "{example}\n{:?}",
+            outcome.diagnostics
         );
     }
 }

@@ -32,11 +32,7 @@ use oci_layout::{OciLayout, on};
 use repo::Repo;
 
 fn span(start: u32) -> Span {
-    Span {
-        file: FileId(0),
-        start,
-        end: start + 1,
-    }
+    Span::new(FileId(0), start, start + 1)
 }
 
 /// A node of `linux/amd64` with the inputs that a test gives it.

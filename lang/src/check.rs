@@ -1,21 +1,25 @@
 //! Checks a node against the table: known here, right number of arguments, known properties, no annotation, no block
 //! where there is none. What the values mean is `decl.rs`'s business.
 
+mod arity;
+
 use std::collections::BTreeMap;
 
 use crate::code;
 use crate::diag::Diagnostic;
-use crate::span::{Span, Spanned};
+use crate::files::Files;
+use crate::span::Spanned;
 use crate::spelling::{escape, quoted, visible};
-use crate::suggest::meant;
-use crate::table::{self, LATER, Place, Properties, RESERVED, STATEMENTS, Statement};
+use crate::suggest::{meant, nearest};
+use crate::table::{self, LATER, Place, Properties, RESERVED, STATEMENTS, Statement, TYPES};
 use crate::tree::{Data, Node, Value};
+use arity::arity;
 
 /// The table's row for a node that can be read on, whatever else was found wrong with it.
 pub(crate) fn statement(
     node: &Node,
     place: Place,
-    text: &str,
+    files: &Files,
     found: &mut Vec<Diagnostic>,
 ) -> Option<&'static Statement> {
     if node.name.starts_with("x-") {
@@ -29,9 +33,14 @@ pub(crate) fn statement(
         }
     };
     let before = found.len();
-    annotations(node, found);
-    values(node, text, found);
-    let is_complete = arity(node, row, text, found);
+    // What `(f)` means, and whether it may stand there, is the expansion's business.
+    let known = |index| match (row.name, index) {
+        ("param", 0) => TYPES,
+        _ => &["f"],
+    };
+    annotations(node, known, found);
+    values(node, files, found);
+    let is_complete = arity(node, row, files, found);
     if is_complete {
         properties(node, row, found);
     }
@@ -53,7 +62,7 @@ fn find(node: &Node, place: Place) -> Result<&'static Statement, Diagnostic> {
         let message = format!("`{}` is not in this version", name.value);
         return Err(
             Diagnostic::error(code::NOT_YET, name.span, message, "not yet available")
-                .help("a later version has it; write what it stands for by hand, or wait"),
+                .help("a later version has it"),
         );
     }
     if RESERVED.contains(&name.as_str()) {
@@ -104,57 +113,63 @@ fn misplaced(node: &Node, row: &Statement, place: Place) -> Diagnostic {
         Place::Prebuild => "a prebuild",
         Place::Repo => "a repository's block",
         Place::Layer => "a layer",
+        Place::Template => "a template",
+        Place::Matrix => "a matrix",
     };
     let message = format!("`{}` cannot stand in {inside}", row.name);
     let help = match row.places {
-        [Place::File] => "move it to the top level",
+        [Place::File, ..] => "move it to the top level",
         [Place::Repo, ..] => "move it into the block of a `repo`",
+        [Place::Matrix] => "move it into the block of a `matrix`",
+        [Place::Prebuild] if row.name == "matrix" => "move it into a `prebuild NAME { … }`",
         _ => "move it out of the block, to the prebuild",
     };
     Diagnostic::error(code::UNKNOWN_STATEMENT, node.name.span, message, "not here").help(help)
 }
 
-pub(crate) fn annotations(node: &Node, found: &mut Vec<Diagnostic>) {
-    let values = node
-        .arguments
-        .iter()
-        .chain(node.properties.iter().map(|p| &p.value));
-    for value in values {
-        let Some(annotation) = &value.annotation else {
-            continue;
-        };
-        found.push(if annotation.value == "f" {
-            let message = "`(f)` values are not in this version";
-            Diagnostic::error(code::NOT_YET, annotation.span, message, "interpolation")
-                .help("write the value out")
-        } else {
-            unknown_annotation(annotation)
-        });
+/// Annotations of the node and its values that are not among those `known` for a value, arguments counted first.
+pub(crate) fn annotations(
+    node: &Node,
+    known: impl Fn(usize) -> &'static [&'static str],
+    found: &mut Vec<Diagnostic>,
+) {
+    let values = node.arguments.iter();
+    let values = values.chain(node.properties.iter().map(|p| &p.value));
+    for (index, value) in values.enumerate() {
+        if let Some(annotation) = &value.annotation
+            && !known(index).contains(&annotation.value.as_str())
+        {
+            found.push(unknown_annotation(annotation, known(index)));
+        }
     }
     if let Some(annotation) = &node.annotation {
-        found.push(unknown_annotation(annotation));
+        found.push(unknown_annotation(annotation, &[]));
     }
 }
 
-fn unknown_annotation(annotation: &Spanned<String>) -> Diagnostic {
+fn unknown_annotation(annotation: &Spanned<String>, known: &[&'static str]) -> Diagnostic {
     let message = format!("no annotation `({})`", visible(annotation));
-    Diagnostic::error(code::UNKNOWN_PROPERTY, annotation.span, message, "unknown")
-        .help("leave it out: every value is text, and the statement checks it")
+    let diagnostic = Diagnostic::error(code::UNKNOWN_PROPERTY, annotation.span, message, "unknown");
+    match nearest(annotation, known.iter().copied()) {
+        Some(near) => diagnostic
+            .help(format!("did you mean `({near})`?"))
+            .fix(annotation.span, near),
+        None if known == TYPES => diagnostic.help(format!("there is: {}", TYPES.join(", "))),
+        None => diagnostic.help("leave it out: every value is text, and the statement checks it"),
+    }
 }
 
-pub(crate) fn values(node: &Node, text: &str, found: &mut Vec<Diagnostic>) {
+pub(crate) fn values(node: &Node, files: &Files, found: &mut Vec<Diagnostic>) {
     let values = node
         .arguments
         .iter()
         .chain(node.properties.iter().map(|p| &p.value));
-    found.extend(values.filter_map(|value| unusable(value, text)));
+    found.extend(values.filter_map(|value| unusable(value, files)));
 }
 
 /// A value that is no text: its spelling would not survive.
-fn unusable(value: &Value, text: &str) -> Option<Diagnostic> {
-    let written = text
-        .get(value.span.start as usize..value.span.end as usize)
-        .unwrap_or("");
+fn unusable(value: &Value, files: &Files) -> Option<Diagnostic> {
+    let written = files.slice(value.span);
     let label = match value.data {
         Data::Null => "no value",
         Data::Float if written.starts_with('#') => "no number that can be used",
@@ -169,105 +184,6 @@ fn unusable(value: &Value, text: &str) -> Option<Diagnostic> {
             .help(format!("write {replacement}"))
             .fix(value.span, replacement),
     )
-}
-
-/// Whether the number of arguments is right.
-fn arity(node: &Node, row: &Statement, text: &str, found: &mut Vec<Diagnostic>) -> bool {
-    let count = node.arguments.len();
-    if count < row.arity.least {
-        let message = format!("`{}` needs {}", row.name, amount(row));
-        found.push(
-            Diagnostic::error(
-                code::WRONG_ARGUMENTS,
-                node.name.span,
-                message,
-                "nothing follows",
-            )
-            .help(format!("such as: {}", row.example)),
-        );
-        return false;
-    }
-    if row.arity.most.is_none_or(|most| count <= most) && !is_split_command(node, row) {
-        return true;
-    }
-    let message = format!("`{}` takes {}", row.name, amount(row));
-    let most = row.arity.most.unwrap_or(0);
-    let extra = Span {
-        start: node
-            .arguments
-            .get(most)
-            .map_or(node.span.start, |value| value.span.start),
-        end: node
-            .arguments
-            .last()
-            .map_or(node.span.end, |value| value.span.end),
-        ..node.span
-    };
-    let diagnostic = Diagnostic::error(code::WRONG_ARGUMENTS, extra, message, "too many");
-    found.push(match one_string(node, row, text) {
-        Some((span, command)) => diagnostic
-            .help(format!(
-                "quote it whole: {} {}",
-                row.name,
-                visible(&command)
-            ))
-            .fix(span, command),
-        None => diagnostic.help(format!("written: {}", row.form)),
-    });
-    false
-}
-
-fn amount(row: &Statement) -> &'static str {
-    match (row.name, row.arity.least, row.arity.most) {
-        ("run" | "about", ..) => "one string",
-        ("group", ..) => "a name and at least one target",
-        ("env" | "resources", ..) => "only properties, NAME=VALUE",
-        ("file", ..) => "a destination, and the text or from=",
-        (_, 1, None) => "at least one argument",
-        (_, _, Some(1)) => "one argument",
-        _ => "another number of arguments",
-    }
-}
-
-/// `run bun test --filter=x`: words of a command that KDL took apart.
-fn is_split_command(node: &Node, row: &Statement) -> bool {
-    let first = node.arguments.first().map_or(0, |value| value.span.start);
-    let is_flag = |key: &Spanned<String>| key.starts_with('-') && key.span.start > first;
-    row.name == "run"
-        && node
-            .properties
-            .iter()
-            .any(|property| is_flag(&property.key))
-}
-
-/// The words of a `run` or an `about`, joined as they stand in the file.
-fn one_string(node: &Node, row: &Statement, text: &str) -> Option<(Span, String)> {
-    if !matches!(row.name, "run" | "about") {
-        return None;
-    }
-    let Properties::Known(known) = row.properties else {
-        return None;
-    };
-    let first = node.arguments.first()?.span;
-    let flags = node
-        .properties
-        .iter()
-        .filter(|property| !known.contains(&property.key.as_str()));
-    let ends = node.arguments.iter().map(|value| value.span.end);
-    let end = ends
-        .chain(flags.map(|property| property.value.span.end))
-        .max()?;
-    let inside = |span: Span| span.start > first.start && span.start < end;
-    if node
-        .properties
-        .iter()
-        .any(|p| known.contains(&p.key.as_str()) && inside(p.key.span))
-    {
-        return None;
-    }
-    let words = text.get(first.start as usize..end as usize)?;
-    let is_plain = !words.contains(['"', '\n', '\r', '#', '\\']);
-    is_plain.then(|| (Span { end, ..first }, quoted(words)))
 }
 
 fn properties(node: &Node, row: &Statement, found: &mut Vec<Diagnostic>) {

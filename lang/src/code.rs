@@ -36,8 +36,17 @@ codes! {
     NOT_YET = 207, "a part of the language that is not in this version";
     UNKNOWN_NAME = 301, "an unknown name";
     DUPLICATE_NAME = 302, "a name that is defined twice";
+    SHADOWING = 303, "a name that already means something here";
     BAD_NAME = 304, "not a name";
+    MISSING_PARAMETER = 305, "a parameter without a value";
     BAD_VALUE = 306, "a value of the wrong kind";
+    BAD_INTERPOLATION = 307, "a brace in `(f)` text that means nothing";
+    UNSAFE_IN_SHELL = 308, "a value that would be shell syntax";
+    UNUSED = 309, "a definition that is never used";
+    NOT_INTERPOLATED = 310, "a name in braces in a plain text";
+    BAD_MATRIX = 311, "a matrix without cells, or with two that are one";
+    EXPANDS_TOO_FAR = 312, "more than a limit allows";
+    CACHE_AT_RUN_TIME = 313, "a cache of what the tool needs at run time";
     NO_BASE = 401, "a prebuild that starts from nothing";
     TWO_BASES = 402, "a prebuild that starts from two things";
     CYCLE = 403, "a cycle";

@@ -3,6 +3,7 @@
 //! Every fault is reported and reading goes on, so one run shows all faults of a file.
 
 mod base;
+mod document;
 mod fields;
 mod file;
 mod only;
@@ -10,24 +11,21 @@ mod repo;
 mod step;
 mod target;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::check;
 use crate::code;
 use crate::diag::Diagnostic;
+use crate::expand::{Cell, Expanded};
+use crate::files::Files;
 use crate::graph::{Cache, File, ImageRef, Repo, Step};
 use crate::secret;
 use crate::source::VirtualPath;
-use crate::span::{Span, Spanned};
-use crate::suggest::nearest;
-use crate::table::{LINTS, Place};
-use crate::tree::Node;
+use crate::span::{FileId, Span, Spanned};
 use crate::value;
 
 pub(crate) use fields::Fields;
-
-/// The edition that this version reads.
-const EDITION: &str = "1";
+pub(crate) use step::TIMEOUT as STEP_TIMEOUT;
 
 /// What a file declares.
 #[derive(Debug, Default)]
@@ -36,14 +34,18 @@ pub(crate) struct Document {
     pub(crate) groups: Vec<Group>,
     /// Declared at the top level.
     pub(crate) secrets: Vec<Spanned<String>>,
-    /// Lints that the file silences.
-    pub(crate) allowed: Vec<String>,
+    /// Whether the file is there for others, so that it need not have targets.
+    pub(crate) is_library: bool,
+    /// What the names of each file's targets begin with.
+    pub(crate) prefixes: BTreeMap<FileId, String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) name: Spanned<String>,
     pub(crate) members: Vec<Spanned<String>>,
+    /// Whether another file declares it.
+    pub(crate) is_imported: bool,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,10 @@ pub(crate) struct Prebuild {
     pub(crate) layers: Vec<Prebuild>,
     /// Whether it was written as a layer.
     pub(crate) is_layer: bool,
+    /// Whether another file declares it.
+    pub(crate) is_imported: bool,
+    /// Which cell of a matrix it is.
+    pub(crate) cell: Option<Cell>,
     pub(crate) span: Span,
 }
 
@@ -91,6 +97,8 @@ pub(crate) enum Base {
 pub(crate) struct Variable {
     pub(crate) name: Spanned<String>,
     pub(crate) value: Spanned<String>,
+    /// Both.
+    pub(crate) at: Span,
 }
 
 /// What is stated here; the rest is inherited, or the default.
@@ -104,26 +112,14 @@ pub(crate) struct Resources {
 
 /// What reading needs to know besides the node at hand.
 pub(crate) struct Reader<'a> {
-    path: &'a VirtualPath,
-    text: &'a str,
+    files: &'a Files,
+    /// The folder of the file that is evaluated: what paths on disk are relative to.
+    folder: String,
     found: &'a mut Vec<Diagnostic>,
-    /// Secrets in the file; reported unless it allows them.
-    literals: Vec<Diagnostic>,
-}
-
-/// A faulty statement that may have been the `from`: it was reported, so a missing `from` is not.
-fn hidden_base(nodes: &[Node]) -> Option<Base> {
-    let node = nodes.iter().find(|node| check::may_be_from(&node.name))?;
-    Some(Base::Hidden { at: node.name.span })
-}
-
-impl Variable {
-    pub(crate) fn at(&self) -> Span {
-        Span {
-            end: self.value.span.end,
-            ..self.name.span
-        }
-    }
+    /// Findings of lints, by name; reported unless their file allows that.
+    lints: Vec<(&'static str, Diagnostic)>,
+    /// The lints that each file allows.
+    allowed: BTreeSet<(FileId, String)>,
 }
 
 impl Base {
@@ -137,161 +133,83 @@ impl Base {
     }
 }
 
-impl<'a> Reader<'a> {
-    /// A reader of the file at `path`, which holds `text`.
-    pub(crate) fn new(
-        path: &'a VirtualPath,
-        text: &'a str,
-        found: &'a mut Vec<Diagnostic>,
-    ) -> Self {
-        Self {
-            path,
-            text,
+impl Document {
+    /// Reads the files of an evaluation; the first is the one that is evaluated.
+    pub(crate) fn read(expanded: &[Expanded], files: &Files, found: &mut Vec<Diagnostic>) -> Self {
+        let root = expanded.first().and_then(|first| files.path(first.file));
+        let mut reader = Reader {
+            files,
+            folder: root.map_or("", VirtualPath::folder).to_owned(),
             found,
-            literals: Vec::new(),
+            lints: Vec::new(),
+            allowed: BTreeSet::new(),
+        };
+        let documents = expanded.iter().map(|file| reader.document(file));
+        let mut documents = documents.collect::<Vec<_>>().into_iter();
+        let mut document = documents.next().unwrap_or_default();
+        for mut other in documents {
+            document.secrets.append(&mut other.secrets);
+            let groups = other.groups.into_iter();
+            document.groups.extend(groups.map(|group| Group {
+                is_imported: true,
+                ..group
+            }));
+            let prebuilds = other.prebuilds.into_iter();
+            document
+                .prebuilds
+                .extend(prebuilds.map(|prebuild| Prebuild {
+                    is_imported: true,
+                    ..prebuild
+                }));
         }
-    }
-
-    /// Reads a whole file.
-    pub(crate) fn document(&mut self, nodes: &[Node]) -> Document {
-        let mut document = Document::default();
-        let mut bare = Vec::new();
-        for (index, node) in nodes.iter().enumerate() {
-            let Some(row) = check::statement(node, Place::File, self.text, self.found) else {
-                continue;
-            };
-            match row.name {
-                "atelier" => self.edition(node, index),
-                "prebuild" => document.prebuilds.extend(self.prebuild(node)),
-                "group" => document.groups.extend(self.group(node)),
-                "allow" => document.allowed.extend(self.lints(node)),
-                "secret" => {
-                    let names = self.secrets(node, &document.secrets);
-                    document.secrets.extend(names);
-                }
-                _ => bare.push(node),
-            }
-        }
-        self.bare_form(nodes, &bare, &mut document);
-        let layers = document.prebuilds.iter_mut().flat_map(only::unfold);
-        let layers: Vec<Prebuild> = layers.collect();
-        document.prebuilds.extend(layers);
-        if !document.allowed.iter().any(|lint| lint == "secret-literal") {
-            self.found.append(&mut self.literals);
-        }
+        let prefixes = expanded.iter().map(|file| (file.file, file.prefix.clone()));
+        document.prefixes = prefixes.collect();
+        let Reader { lints, allowed, .. } = reader;
+        let reported = lints.into_iter().filter(|(lint, finding)| {
+            let file = finding.labels.first().map(|label| label.span.file);
+            file.is_none_or(|file| !allowed.contains(&(file, (*lint).to_owned())))
+        });
+        found.extend(reported.map(|(_, finding)| finding));
         document
     }
+}
 
-    /// Statements at the top level are one prebuild, unless the file has named ones.
-    fn bare_form(&mut self, nodes: &[Node], bare: &[&Node], document: &mut Document) {
-        let named = nodes.iter().find(|node| node.name.value == "prebuild");
-        if let Some(named) = named {
-            for statement in bare {
-                let message = "a statement outside a prebuild, in a file with prebuilds";
-                let (here, there) = ("belongs to no prebuild", "the file has named prebuilds");
-                self.found.push(
-                    Diagnostic::error(code::MIXED_FORMS, statement.head(), message, here)
-                        .and(named.head(), there)
-                        .help("move it inside a prebuild"),
-                );
-            }
-        }
-        let Some((first, last)) = bare.first().zip(bare.last()) else {
-            return;
-        };
-        let span = Span {
-            end: last.span.end,
-            ..first.span
-        };
-        let name = Spanned::new("default".to_owned(), first.name.span);
-        let mut prebuild = Prebuild::new(name, span);
-        prebuild.base = hidden_base(nodes);
-        for statement in bare {
-            self.fill(&mut prebuild, statement);
-        }
-        if named.is_none() {
-            prebuild.secrets.clone_from(&document.secrets);
-            document.prebuilds.push(prebuild);
-        }
-    }
-
-    fn edition(&mut self, node: &Node, index: usize) {
-        let Some(edition) = Fields(node).argument(0) else {
-            return;
-        };
-        if index > 0 {
-            let message = "`atelier` must come first";
-            self.found.push(
-                Diagnostic::error(code::BAD_EDITION, node.span, message, "not the first node")
-                    .help("move it to the top, or delete it: without it, the edition is 1"),
-            );
-        }
-        if edition.value == EDITION {
-            return;
-        }
-        let is_number = edition.bytes().all(|b| b.is_ascii_digit()) && edition.value != "0";
-        let diagnostic = if is_number && !edition.is_empty() {
-            let message = format!(
-                "edition {} is newer than this binary ({EDITION})",
-                edition.value
-            );
-            Diagnostic::error(code::BAD_EDITION, edition.span, message, "unknown edition")
-                .help("upgrade atelier")
-        } else {
-            let message = "an edition is a whole number from 1";
-            Diagnostic::error(code::BAD_EDITION, edition.span, message, "not an edition")
-                .help("write: atelier 1")
-                .fix(edition.span, EDITION)
-        };
-        self.found.push(diagnostic);
-    }
-
-    fn group(&mut self, node: &Node) -> Option<Group> {
-        let name = Fields(node).argument(0)?;
-        let members = Fields(node).arguments(1);
-        self.take(&name, value::name)?;
-        Some(Group { name, members })
-    }
-
-    fn lints(&mut self, node: &Node) -> Vec<String> {
-        let mut known = Vec::new();
-        for lint in Fields(node).arguments(0) {
-            if LINTS.contains(&lint.as_str()) {
-                known.push(lint.value);
-                continue;
-            }
-            let message = format!("no lint `{}`", lint.value);
-            let diagnostic = Diagnostic::error(code::BAD_VALUE, lint.span, message, "unknown");
-            self.found
-                .push(match nearest(&lint, LINTS.iter().copied()) {
-                    Some(near) => diagnostic
-                        .help(format!("did you mean `{near}`?"))
-                        .fix(lint.span, near),
-                    None => diagnostic.help(format!("there is: {}", LINTS.join(", "))),
-                });
-        }
-        known
-    }
-
+impl Reader<'_> {
     /// Notes a secret in a value that ends up in snapshots, keys or logs.
     fn no_secret(&mut self, value: &Spanned<String>) {
         let Some((range, kind)) = secret::first(value) else {
             return;
         };
-        let start = value.span.start as usize;
-        let written = self.text.get(start..value.span.end as usize).unwrap_or("");
-        let at = written.find(&value.value[range.clone()]);
-        let span = at.map_or(value.span, |at| value.span.within(at..at + range.len()));
+        let span = self.files.within(value.span, value, range);
+        let span = span.unwrap_or(value.span);
         let message = format!("this looks like {kind}");
-        self.literals.push(
-            Diagnostic::error(
-                code::SECRET,
-                span,
-                message,
-                "a secret in a file is no secret",
-            )
-            .help("declare a `secret` and use its variable; if it is none: allow secret-literal"),
-        );
+        let label = "a secret in a file is no secret";
+        let help = "declare a `secret` and use its variable; if it is none: allow secret-literal";
+        let finding = Diagnostic::error(code::SECRET, span, message, label).help(help);
+        self.lints.push(("secret-literal", finding));
+    }
+
+    /// A path on disk, relative to the file that is evaluated: it is written relative to the file where it stands.
+    fn on_disk(&self, written: &str, at: Span) -> String {
+        let folder = self.files.path(at.file).map(VirtualPath::folder);
+        let Some(folder) = folder.filter(|folder| *folder != self.folder) else {
+            return written.to_owned();
+        };
+        if written.starts_with('/') {
+            return written.to_owned();
+        }
+        let parts = |folder: &str| {
+            let parts = folder.split('/').filter(|part| !part.is_empty());
+            parts.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (here, there) = (parts(&self.folder), parts(folder));
+        let shared = here.iter().zip(&there).take_while(|(a, b)| a == b).count();
+        let up = here[shared..].iter().map(|_| "..");
+        let down = there[shared..].iter().map(String::as_str);
+        up.chain(down)
+            .chain([written])
+            .collect::<Vec<_>>()
+            .join("/")
     }
 
     /// Parses a text; a problem is reported where the text stands.

@@ -4,10 +4,11 @@
 use crate::check;
 use crate::code;
 use crate::diag::Diagnostic;
+use crate::files::Files;
 use crate::graph::ImageRef;
 use crate::image;
-use crate::limits;
-use crate::load::{self, Loaded};
+use crate::inputs::Limits;
+use crate::load;
 use crate::secret;
 use crate::source::{ReadError, Sources};
 use crate::span::Spanned;
@@ -15,7 +16,7 @@ use crate::tree::{Node, Value};
 use crate::value;
 
 /// The largest file that is read, in bytes.
-pub const LIMIT: u64 = limits::FILE;
+pub const LIMIT: u64 = Limits::NORMAL.file;
 
 /// What a file holds, as far as it could be read, and what is wrong with it as text.
 #[derive(Debug)]
@@ -29,20 +30,22 @@ pub struct Document {
 /// finding, and so has one that looks like a secret.
 pub fn parse(name: &str, read: Result<Vec<u8>, ReadError>, sources: &mut Sources) -> Document {
     let mut diagnostics = Vec::new();
-    let mut loaded = load::load(name, read, sources, &mut diagnostics);
-    let Some((mut nodes, text)) = loaded.tree.take() else {
+    let mut loaded = load::load(name, read, LIMIT, sources, &mut diagnostics);
+    let Some(mut nodes) = loaded.tree.take() else {
         return Document {
             nodes: Vec::new(),
             diagnostics,
         };
     };
+    let mut files = Files::default();
+    files.add(None, loaded);
     let mut later = Vec::new();
     for node in &nodes {
-        check_node(node, &text, &mut later);
+        check_node(node, &files, &mut later);
     }
-    diagnostics.extend(later.into_iter().map(|finding| loaded.placed(finding)));
+    diagnostics.extend(files.placed(later));
     for node in &mut nodes {
-        place(node, &loaded);
+        place(node, &files);
     }
     Document { nodes, diagnostics }
 }
@@ -57,12 +60,12 @@ pub fn is_platform(text: &str) -> bool {
     value::platform(text).is_ok()
 }
 
-fn check_node(node: &Node, text: &str, found: &mut Vec<Diagnostic>) {
-    check::annotations(node, found);
-    check::values(node, text, found);
+fn check_node(node: &Node, files: &Files, found: &mut Vec<Diagnostic>) {
+    check::annotations(node, |_| &[], found);
+    check::values(node, files, found);
     found.extend(values(node).filter_map(secret_in));
     for child in node.children.iter().flatten() {
-        check_node(child, text, found);
+        check_node(child, files, found);
     }
 }
 
@@ -80,8 +83,8 @@ fn secret_in(value: &Value) -> Option<Diagnostic> {
 }
 
 /// Moves the spans to where they are in the file itself.
-fn place(node: &mut Node, loaded: &Loaded) {
-    let at = |span: &mut _| *span = loaded.before(*span);
+fn place(node: &mut Node, files: &Files) {
+    let at = |span: &mut _| *span = files.before(*span);
     let value = |value: &mut Value| {
         at(&mut value.span);
         value.annotation.iter_mut().for_each(|a| at(&mut a.span));
@@ -95,7 +98,7 @@ fn place(node: &mut Node, loaded: &Loaded) {
         value(&mut property.value);
     }
     for child in node.children.iter_mut().flatten() {
-        place(child, loaded);
+        place(child, files);
     }
 }
 

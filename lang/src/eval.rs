@@ -2,22 +2,25 @@
 //!
 //! It reads no file and knows no syntax. Nothing depends on the order in which a file declares its targets.
 
+mod assemble;
 mod clash;
-mod cycle;
 mod group;
-mod inherit;
+pub(crate) mod inherit;
 
 use std::collections::BTreeMap;
 
+use crate::Inputs;
 use crate::code;
+use crate::cycle;
 use crate::decl::{Base, Document, Prebuild};
 use crate::diag::Diagnostic;
-use crate::graph::{Graph, NodeId};
+use crate::graph::Graph;
 use crate::span::{FileId, Span, Spanned};
 use crate::suggest::nearest;
+use assemble::{assemble, inherits_too_much, levels};
 
 /// Searching for a near name costs time; nobody reads the hundredth suggestion.
-const SUGGESTIONS: usize = 100;
+pub(crate) const SUGGESTIONS: usize = 100;
 
 /// What a name stands for: an index into the document's prebuilds or groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +35,13 @@ type Names<'a> = BTreeMap<&'a str, Target>;
 /// Links a file's declarations. The graph means nothing if an error was found, here or before.
 pub(crate) fn link(
     document: &Document,
-    platform: &str,
+    inputs: &Inputs,
     file: FileId,
     found: &mut Vec<Diagnostic>,
 ) -> Graph {
     let names = names(document, found);
     let parents = parents(document, &names, found);
-    if document.prebuilds.is_empty() && found.is_empty() {
+    if is_empty(document) && found.is_empty() {
         found.push(nothing(file));
     }
     undeclared_secrets(document, found);
@@ -54,12 +57,16 @@ pub(crate) fn link(
         return Graph::default();
     }
     let levels = levels(&parents);
+    if let Some(finding) = inherits_too_much(document, &parents, &levels, inputs.limits) {
+        found.push(finding);
+        return Graph::default();
+    }
     clash::check(document, &parents, found);
     let members = group::members(document, &names, found);
     if found.iter().any(Diagnostic::is_error) {
         return Graph::default();
     }
-    assemble(document, platform, &parents, &levels, &members)
+    assemble(document, &inputs.platform, &parents, &levels, &members)
 }
 
 fn names<'a>(document: &'a Document, found: &mut Vec<Diagnostic>) -> Names<'a> {
@@ -108,7 +115,13 @@ fn parents(document: &Document, names: &Names, found: &mut Vec<Diagnostic>) -> V
                     .iter()
                     .filter(|(_, t)| matches!(t, Target::Prebuild(_)));
                 let prebuilds = prebuilds.map(|(name, _)| *name);
-                found.push(unknown("prebuild", name, prebuilds, found.len()));
+                found.push(unknown_target(
+                    document,
+                    "prebuild",
+                    name,
+                    prebuilds,
+                    found.len(),
+                ));
                 None
             }
         },
@@ -127,19 +140,43 @@ fn no_base(prebuild: &Prebuild) -> Diagnostic {
         .help("say what it starts from, such as: from dev-base")
 }
 
+/// Whether the file says nothing to build, and nothing for others.
+fn is_empty(document: &Document) -> bool {
+    let is_own = |prebuild: &Prebuild| !prebuild.is_imported;
+    let has_groups = document.groups.iter().any(|group| !group.is_imported);
+    let has_targets = document.prebuilds.iter().any(is_own) || has_groups;
+    !has_targets && !document.is_library
+}
+
 fn nothing(file: FileId) -> Diagnostic {
-    let start = Span {
-        file,
-        start: 0,
-        end: 0,
-    };
+    let start = Span::new(file, 0, 0);
     let message = "the file declares no prebuild";
     Diagnostic::error(code::NO_BASE, start, message, "nothing to build")
         .help("say what it starts from, such as: from dev-base")
 }
 
+/// A name that no target has, as the file calls it that refers to it.
+fn unknown_target<'a>(
+    document: &Document,
+    what: &str,
+    name: &Spanned<String>,
+    known: impl Iterator<Item = &'a str>,
+    rank: usize,
+) -> Diagnostic {
+    let prefix = document.prefixes.get(&name.span.file);
+    let prefix = prefix.map_or("", String::as_str);
+    let seen: Vec<&str> = known
+        .filter_map(|known| known.strip_prefix(prefix))
+        // Imports are not transitive.
+        .filter(|known| known.matches('.').count() <= 1)
+        .collect();
+    let own = name.value.strip_prefix(prefix).unwrap_or(&name.value);
+    let own = Spanned::new(own.to_owned(), name.span);
+    unknown(what, &own, seen.into_iter(), rank)
+}
+
 /// `rank` is how many findings there are already.
-fn unknown<'a>(
+pub(crate) fn unknown<'a>(
     what: &str,
     name: &Spanned<String>,
     known: impl Iterator<Item = &'a str> + Clone,
@@ -203,64 +240,4 @@ fn parent_cycle(document: &Document, cycle: &[usize]) -> Diagnostic {
         .iter()
         .map(|index| document.prebuilds[*index].name.value.as_str());
     cycle::diagnostic(names, cycle.iter().map(edge), "starts from")
-}
-
-/// How many parents stand above each prebuild. There are no cycles.
-fn levels(parents: &[Option<usize>]) -> Vec<usize> {
-    let mut levels: Vec<Option<usize>> = vec![None; parents.len()];
-    for start in 0..parents.len() {
-        let mut chain = Vec::new();
-        let mut at = Some(start);
-        while let Some(index) = at.filter(|index| levels[*index].is_none()) {
-            chain.push(index);
-            at = parents[index];
-        }
-        let above = at
-            .and_then(|known| levels[known])
-            .map_or(0, |level| level + 1);
-        for (below, index) in chain.into_iter().rev().enumerate() {
-            levels[index] = Some(above + below);
-        }
-    }
-    levels.into_iter().flatten().collect()
-}
-
-/// Puts the nodes into the graph's order: by level, then name.
-fn assemble(
-    document: &Document,
-    platform: &str,
-    parents: &[Option<usize>],
-    levels: &[usize],
-    members: &BTreeMap<String, Vec<usize>>,
-) -> Graph {
-    let prebuilds = &document.prebuilds;
-    let mut order: Vec<usize> = (0..prebuilds.len()).collect();
-    order.sort_by_key(|index| (levels[*index], &prebuilds[*index].name.value));
-    let mut place = vec![NodeId(0); prebuilds.len()];
-    for (at, index) in order.iter().enumerate() {
-        place[*index] = NodeId(at);
-    }
-    let mut graph = Graph::default();
-    for index in &order {
-        let parent = parents[*index].map(|parent| place[parent]);
-        let node = inherit::node(&prebuilds[*index], parent, &graph, platform);
-        graph.nodes.extend(node);
-    }
-    let placed = |indices: &[usize]| {
-        let mut ids: Vec<NodeId> = indices.iter().map(|index| place[*index]).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
-    };
-    for (name, indices) in members {
-        graph.groups.insert(name.clone(), placed(indices));
-    }
-    let is_leaf = |index: &usize| !parents.contains(&Some(*index));
-    let leaves: Vec<usize> = (0..prebuilds.len()).filter(is_leaf).collect();
-    graph.default = graph
-        .groups
-        .get("default")
-        .cloned()
-        .unwrap_or_else(|| placed(&leaves));
-    graph
 }

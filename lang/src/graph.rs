@@ -1,6 +1,7 @@
 //! What evaluation yields: prebuilds as nodes of a forest, every default filled in, nothing resolved.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,18 @@ pub enum ImageRef {
     Alias(String),
     /// A reference to a registry.
     Registry(String),
+}
+
+impl fmt::Display for ImageRef {
+    /// As a file names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("host"),
+            Self::Layout(path) => write!(f, "oci:{path}"),
+            Self::Archive(path) => write!(f, "oci-archive:{path}"),
+            Self::Alias(name) | Self::Registry(name) => f.write_str(name),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -4,19 +4,25 @@
 
 mod check;
 pub mod code;
+mod cycle;
 mod decl;
 pub mod diag;
 pub mod document;
 mod eval;
+mod expand;
+pub mod expansion;
+mod files;
 pub mod glob;
 pub mod graph;
 mod habits;
 pub mod image;
+mod inputs;
 mod lex;
 mod limits;
 mod load;
 pub mod render;
 pub mod repair;
+pub mod schema;
 mod secret;
 pub mod source;
 pub mod span;
@@ -28,19 +34,13 @@ pub mod tree;
 pub mod url;
 mod value;
 
-use decl::Reader;
+use decl::Document;
 use diag::{Diagnostic, Outcome};
+use expand::Found;
+use files::Files;
 use graph::Graph;
-use source::{Sources, VirtualPath, World};
-
-/// What an evaluation starts from.
-#[derive(Clone, Debug)]
-pub struct Inputs {
-    /// The file to evaluate, from the project's root.
-    pub file: VirtualPath,
-    /// The platform of images that name none, such as `linux/amd64`.
-    pub platform: String,
-}
+pub use inputs::{Inputs, Limits};
+use source::{Sources, World};
 
 /// Evaluates a file. The sources that were read come back beside the outcome, since diagnostics point into them.
 pub fn evaluate(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<Graph>) {
@@ -48,7 +48,7 @@ pub fn evaluate(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<Graph>)
     let mut found = Vec::new();
     let graph = graph(world, inputs, &mut sources, &mut found);
     let value = graph.filter(|_| !found.iter().any(Diagnostic::is_error));
-    let diagnostics = diag::presentable(found);
+    let diagnostics = diag::distinct(diag::presentable(found, &sources));
     (sources, Outcome { value, diagnostics })
 }
 
@@ -58,16 +58,27 @@ fn graph(
     sources: &mut Sources,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Graph> {
-    let bytes = world.read(&inputs.file, limits::FILE);
-    let loaded = load::load(inputs.file.as_str(), bytes, sources, found);
-    let (nodes, text) = loaded.tree.as_ref()?;
+    let mut files = Files::default();
     let mut later = Vec::new();
-    let document = Reader::new(&inputs.file, text, &mut later).document(nodes);
-    let graph = eval::link(&document, &inputs.platform, loaded.file, &mut later);
-    found.extend(
-        later
-            .into_iter()
-            .map(|diagnostic| loaded.placed(diagnostic)),
-    );
-    Some(graph)
+    let both = Found {
+        early: found,
+        later: &mut later,
+    };
+    let (expanded, made) = expand::expand(world, inputs, sources, &mut files, both);
+    let graph = expanded.first().map(|first| first.file).map(|file| {
+        let document = Document::read(&expanded, &files, &mut later);
+        eval::link(&document, inputs, file, &mut later)
+    });
+    for finding in &mut later {
+        if finding
+            .fix
+            .as_ref()
+            .is_some_and(|fix| made.contains(&fix.span.as_written()))
+        {
+            finding.fix = None;
+        }
+    }
+    found.extend(files.placed(later));
+    files.place(sources);
+    graph
 }

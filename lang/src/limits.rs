@@ -8,22 +8,19 @@ use crate::lex::{Fault, Kind, Token};
 use crate::span::{FileId, Span};
 use crate::spelling::{called, escape, is_direction, is_zero_width};
 
-/// The largest file, in bytes.
-pub(crate) const FILE: u64 = 64 << 10;
-
 const BLOCKS: usize = 16;
 /// The parser's time doubles with each block that `/-` takes away inside another such block.
 const DASHED_BLOCKS: usize = 2;
-const COMMENTS: usize = 16;
+pub(crate) const COMMENTS: usize = 16;
 
 /// How many findings of one kind are shown: a binary file would yield thousands.
 const SHOWN: usize = 20;
 
 /// Bytes → text. Where there is a finding, the text is only for showing.
-pub(crate) fn decode(bytes: Vec<u8>, file: FileId) -> (String, Option<Diagnostic>) {
+pub(crate) fn decode(bytes: Vec<u8>, limit: u64, file: FileId) -> (String, Option<Diagnostic>) {
     let size = bytes.len() as u64;
-    if size > FILE {
-        return (String::new(), Some(too_large(size, file)));
+    if size > limit {
+        return (String::new(), Some(too_large(size, limit, file)));
     }
     let error = match String::from_utf8(bytes) {
         Ok(text) => return (text, None),
@@ -45,8 +42,8 @@ pub(crate) fn decode(bytes: Vec<u8>, file: FileId) -> (String, Option<Diagnostic
     (shown, Some(diagnostic.help("re-save it as UTF-8")))
 }
 
-pub(crate) fn too_large(size: u64, file: FileId) -> Diagnostic {
-    let limit = FILE >> 10;
+pub(crate) fn too_large(size: u64, limit: u64, file: FileId) -> Diagnostic {
+    let limit = limit >> 10;
     let size = if size >= 1 << 20 {
         format!("{} MiB", size.div_ceil(1 << 20))
     } else {
@@ -54,7 +51,7 @@ pub(crate) fn too_large(size: u64, file: FileId) -> Diagnostic {
     };
     let message = format!("file is {size}; limit {limit} KiB");
     Diagnostic::error(code::TOO_LARGE, span(file, 0, 0), message, "this file")
-        .help("move data beside it and use from=, or split the file")
+        .help("move data beside it and use from=, or split it with `import`")
 }
 
 /// Characters that cannot appear, not even in comments: what a reader sees must be what is meant.
@@ -237,7 +234,11 @@ impl Blocks {
 
 fn unclosed(token: &Token, file: FileId, found: &mut Vec<Diagnostic>) {
     let (message, help) = match token.kind {
-        Kind::BlockComment { closed: false, .. } => (
+        // One that nests too deep has been told.
+        Kind::BlockComment {
+            closed: false,
+            depth: ..=COMMENTS,
+        } => (
             "this comment is never closed",
             "close it with `*/`; a `/*` inside opens another",
         ),
@@ -272,9 +273,5 @@ fn adjacent(token: &Token, first: &Token, file: FileId) -> Diagnostic {
 /// A span of bytes; what does not fit is far beyond the limit of a file.
 pub(crate) fn span(file: FileId, start: usize, end: usize) -> Span {
     let offset = |at| u32::try_from(at).unwrap_or(u32::MAX);
-    Span {
-        file,
-        start: offset(start),
-        end: offset(end),
-    }
+    Span::new(file, offset(start), offset(end))
 }

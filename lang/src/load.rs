@@ -24,16 +24,19 @@ const ROUNDS: usize = 8;
 /// What a file holds, as far as it could be read.
 pub(crate) struct Loaded {
     pub(crate) file: FileId,
-    /// The tree, and the text that its spans point into.
-    pub(crate) tree: Option<(Vec<Node>, String)>,
+    /// `None` if it could not be read at all.
+    pub(crate) tree: Option<Vec<Node>>,
+    /// The text that the tree's spans point into.
+    text: String,
     /// The corrections between the file and that text, in the order in which they were made.
     repairs: Vec<Repair>,
 }
 
-/// Parses what reading the file called `name` has yielded.
+/// Parses what reading the file called `name`, at most `limit` bytes of it, has yielded.
 pub(crate) fn load(
     name: &str,
     read: Result<Vec<u8>, ReadError>,
+    limit: u64,
     sources: &mut Sources,
     found: &mut Vec<Diagnostic>,
 ) -> Loaded {
@@ -41,11 +44,12 @@ pub(crate) fn load(
     let mut loaded = Loaded {
         file,
         tree: None,
+        text: String::new(),
         repairs: Vec::new(),
     };
     let (text, fault) = match read {
-        Ok(bytes) => limits::decode(bytes, file),
-        Err(error) => (String::new(), Some(unreadable(&error, file))),
+        Ok(bytes) => limits::decode(bytes, limit, file),
+        Err(error) => (String::new(), Some(unreadable(&error, limit, file))),
     };
     match fault {
         Some(fault) => found.push(fault),
@@ -55,14 +59,10 @@ pub(crate) fn load(
     loaded
 }
 
-fn unreadable(error: &ReadError, file: FileId) -> Diagnostic {
-    let start = Span {
-        file,
-        start: 0,
-        end: 0,
-    };
+fn unreadable(error: &ReadError, limit: u64, file: FileId) -> Diagnostic {
+    let start = Span::new(file, 0, 0);
     match error {
-        ReadError::TooLarge { size } => limits::too_large(*size, file),
+        ReadError::TooLarge { size } => limits::too_large(*size, limit, file),
         ReadError::Refused(why) => {
             let message = format!("the file cannot be used: {why}");
             Diagnostic::error(code::PATH_ESCAPES, start, message, "this file")
@@ -88,7 +88,7 @@ impl Loaded {
             let habits = habits::find(&text, &tokens, self.file);
             let edits: Vec<Edit> = habits
                 .iter()
-                .filter_map(|habit| habit.fix.clone())
+                .filter_map(|habit| habit.fix.as_deref().cloned())
                 .collect();
             let is_hopeless = edits.len() < habits.len() || habits.len() == habits::SHOWN;
             let is_clean = habits.is_empty();
@@ -111,20 +111,21 @@ impl Loaded {
         let strings = limits::strings(&text, &tokens, self.file);
         found.extend(strings.into_iter().map(|fault| self.placed(fault)));
         match syntax::parse(&without_comments(&text, &tokens), self.file) {
-            Ok(nodes) => self.tree = Some((nodes, text)),
+            Ok(nodes) => self.tree = Some(nodes),
             Err(errors) => found.extend(errors.into_iter().map(|error| self.placed(error))),
         }
+        self.text = text;
+    }
+
+    /// What stands at `span`; empty where the span does not fit.
+    pub(crate) fn slice(&self, span: Span) -> &str {
+        let range = span.start as usize..span.end as usize;
+        self.text.get(range).unwrap_or("")
     }
 
     /// The finding with its spans moved to where they are in the file itself.
-    pub(crate) fn placed(&self, mut diagnostic: Diagnostic) -> Diagnostic {
-        for label in &mut diagnostic.labels {
-            label.span = self.before(label.span);
-        }
-        if let Some(fix) = &mut diagnostic.fix {
-            fix.span = self.before(fix.span);
-        }
-        diagnostic
+    fn placed(&self, diagnostic: Diagnostic) -> Diagnostic {
+        diagnostic.moved(|span| self.before(span))
     }
 
     pub(crate) fn before(&self, span: Span) -> Span {

@@ -6,7 +6,7 @@ use std::fmt;
 use miette::{LabeledSpan, NamedSource, SourceCode};
 
 use crate::diag::{Diagnostic, Severity};
-use crate::source::Sources;
+use crate::source::{Expansion, Sources};
 use crate::span::Span;
 
 /// A finding beside the text that it points into.
@@ -45,6 +45,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> Rendered {
             _ => LabeledSpan::new(told, start, length),
         });
     }
+    help.extend(expansions(diagnostic, sources));
     Rendered {
         code: diagnostic.code.to_string(),
         message: diagnostic.message.clone(),
@@ -56,6 +57,32 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> Rendered {
         labels,
         source: NamedSource::new(path, text.to_owned()),
     }
+}
+
+/// How what is shown came to where it counts: at first the text that is at fault, then others that came another way.
+fn expansions(diagnostic: &Diagnostic, sources: &Sources) -> Vec<String> {
+    let told = |expansion: &Expansion| {
+        let path = sources.name(expansion.span.file);
+        let line = sources.line(expansion.span);
+        format!("`{}` at {path}:{line}", expansion.what)
+    };
+    let trace = diagnostic.trace.iter();
+    let mut lines: Vec<String> = trace
+        .map(|expansion| format!("while expanding {}", told(expansion)))
+        .collect();
+    let Some((first, others)) = diagnostic.labels.split_first() else {
+        return lines;
+    };
+    for label in others
+        .iter()
+        .filter(|label| label.span.via != first.span.via)
+    {
+        let trace: Vec<String> = sources.trace(label.span).map(told).collect();
+        if !trace.is_empty() {
+            lines.push(format!("{}: from {}", label.text, trace.join(", in ")));
+        }
+    }
+    lines
 }
 
 /// The span within the text, at character boundaries. A block of many lines is shown by its first.

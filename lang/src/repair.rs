@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::diag::{Diagnostic, Edit};
-use crate::span::Span;
+use crate::span::{FileId, Span};
 
 /// One round of edits: where they were, and how long their replacements are.
 #[derive(Debug, Default)]
@@ -47,16 +47,12 @@ pub(crate) fn apply(text: &str, edits: impl Iterator<Item = Edit>) -> (String, R
     (repaired, Repair { changes })
 }
 
-/// The text with what `diagnostics` suggest carried out, as far as the edits do not overlap: what is left shows when
-/// the result is evaluated again.
-pub fn fixed(text: &str, diagnostics: &[Diagnostic]) -> String {
-    apply(
-        text,
-        diagnostics
-            .iter()
-            .filter_map(|diagnostic| diagnostic.fix.clone()),
-    )
-    .0
+/// The text of `file` with what `diagnostics` suggest there carried out, as far as the edits do not overlap: what is left
+/// shows when the result is evaluated again.
+pub fn fixed(text: &str, file: FileId, diagnostics: &[Diagnostic]) -> String {
+    let edits = diagnostics.iter().filter_map(|found| found.fix.as_deref());
+    let here = edits.filter(|edit| edit.span.file == file);
+    apply(text, here.cloned()).0
 }
 
 impl Repair {
@@ -96,14 +92,9 @@ impl Repair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::span::FileId;
 
     fn span(start: u32, end: u32) -> Span {
-        Span {
-            file: FileId(0),
-            start,
-            end,
-        }
+        Span::new(FileId(0), start, end)
     }
 
     #[test]

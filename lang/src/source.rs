@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use crate::span::{FileId, Span};
+use crate::span::{FileId, Span, Via};
 
 /// A path inside the project: relative to its root, `/`-separated, without `.` or `..`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VirtualPath(String);
+
+/// What the names of the library's files begin with, which are in no project.
+pub(crate) const LIBRARY: &str = "<std>/";
 
 /// Why a file could not be read. The text is for people and names no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,19 +28,28 @@ pub trait World {
     fn read(&self, path: &VirtualPath, limit: u64) -> Result<Vec<u8>, ReadError>;
 }
 
-/// The files that an evaluation has read, by [`FileId`]. The texts are for showing: what looks like a secret is starred
-/// out and control characters are replaced, byte for byte, so spans hold.
+/// The files that an evaluation has read, by [`FileId`], and what it has expanded, by [`Via`]. The texts are for showing:
+/// what looks like a secret is starred out and control characters are replaced, byte for byte, so spans hold.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// What people call each, and its text.
     files: Vec<(String, String)>,
+    expansions: Vec<Expansion>,
+}
+
+/// One use of a template, or one cell of a matrix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// Such as `use node`.
+    pub what: String,
+    /// What was expanded; it may come from another expansion.
+    pub span: Span,
 }
 
 impl VirtualPath {
     /// Joins `relative` to the folder of `self` and normalises it; `None` if it leaves the root.
     pub fn sibling(&self, relative: &str) -> Option<Self> {
-        let folder = self.0.rsplit_once('/').map_or("", |(folder, _)| folder);
-        Self::normalise(folder.split('/').chain(relative.split('/')))
+        Self::normalise(self.folder().split('/').chain(relative.split('/')))
     }
 
     /// A path from the project's root; `None` if it is absolute or leaves the root.
@@ -47,6 +59,11 @@ impl VirtualPath {
         } else {
             Self::normalise(path.split('/'))
         }
+    }
+
+    /// The folder that it lies in; empty for the root.
+    pub fn folder(&self) -> &str {
+        self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
     pub fn as_str(&self) -> &str {
@@ -80,6 +97,39 @@ impl Sources {
 
     pub(crate) fn len(&self) -> usize {
         self.files.len()
+    }
+
+    pub(crate) fn expand(&mut self, what: String, span: Span) -> Via {
+        self.expansions.push(Expansion { what, span });
+        Via(u32::try_from(self.expansions.len()).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn expansions_mut(&mut self) -> impl Iterator<Item = &mut Expansion> {
+        self.expansions.iter_mut()
+    }
+
+    /// The expansion that brought a text, if one did.
+    pub fn expansion(&self, via: Via) -> Option<&Expansion> {
+        self.expansions.get((via.0 as usize).checked_sub(1)?)
+    }
+
+    /// The expansions that brought what stands at `span`, innermost first.
+    pub fn trace(&self, span: Span) -> impl Iterator<Item = &Expansion> {
+        let outer = |inner: &&Expansion| self.expansion(inner.span.via);
+        std::iter::successors(self.expansion(span.via), outer)
+    }
+
+    /// Where a file of the project has what stands at `span`: that itself, or the use of the library that brought it.
+    pub fn in_project(&self, span: Span) -> Span {
+        let uses = self.trace(span).map(|expansion| expansion.span);
+        let mut places = std::iter::once(span).chain(uses);
+        let is_own = |place: &Span| !self.name(place.file).starts_with(LIBRARY);
+        places.find(is_own).unwrap_or(span)
+    }
+
+    /// The files' paths as people know them, in the order of their ids.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|(name, _)| name.as_str())
     }
 
     /// The file's path as people know it.

@@ -41,11 +41,7 @@ fn parse_here(text: &str, file: FileId) -> Result<Vec<Node>, Vec<Diagnostic>> {
 }
 
 fn broken(file: FileId, why: &str) -> Vec<Diagnostic> {
-    let start = Span {
-        file,
-        start: 0,
-        end: 0,
-    };
+    let start = Span::new(file, 0, 0);
     vec![Diagnostic::error(
         code::NOT_KDL,
         start,
@@ -126,6 +122,7 @@ impl Reader<'_> {
             data,
             annotation: entry.ty().map(|ty| self.identifier(ty)),
             span: Span { start, ..whole },
+            given: None,
         }
     }
 
@@ -164,11 +161,7 @@ impl Reader<'_> {
         let clamp = |offset: usize| self.text.floor_char_boundary(offset.min(self.text.len()));
         let start = clamp(span.offset());
         let end = clamp(span.offset().saturating_add(span.len())).max(start);
-        Span {
-            file: self.file,
-            start: offset(start),
-            end: offset(end),
-        }
+        Span::new(self.file, offset(start), offset(end))
     }
 }
 

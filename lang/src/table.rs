@@ -13,6 +13,10 @@ pub enum Place {
     Repo,
     /// The block of a layer of a repository.
     Layer,
+    /// A template's block: parameters, and whatever can stand where the template is used.
+    Template,
+    /// A matrix's block: its axes have names of the user's own.
+    Matrix,
 }
 
 /// How many arguments a statement takes.
@@ -28,6 +32,8 @@ pub enum Properties {
     Known(&'static [&'static str]),
     /// The names are the user's own; at least one is needed.
     Open,
+    /// The names are a template's parameters.
+    Parameters,
 }
 
 /// One row of the table.
@@ -67,8 +73,8 @@ const fn between(least: usize, most: usize) -> Arity {
     }
 }
 
-use Place::{File, Layer, Prebuild, Repo};
-use Properties::{Known, Open};
+use Place::{File, Layer, Matrix, Prebuild, Repo, Template};
+use Properties::{Known, Open, Parameters};
 
 /// All statements of this version.
 pub const STATEMENTS: &[Statement] = &[
@@ -81,6 +87,46 @@ pub const STATEMENTS: &[Statement] = &[
         properties: Known(&[]),
         block: None,
         key: "no",
+    },
+    Statement {
+        name: "import",
+        places: &[File],
+        form: "import PATH [as=NAME]",
+        example: "import \"./org.kdl\"",
+        arity: ONE,
+        properties: Known(&["as"]),
+        block: None,
+        key: "no",
+    },
+    Statement {
+        name: "let",
+        places: &[File],
+        form: "let NAME=V…",
+        example: "let node=22",
+        arity: NONE,
+        properties: Open,
+        block: None,
+        key: "where used",
+    },
+    Statement {
+        name: "param",
+        places: &[File, Template],
+        form: "param [(type)]NAME [CHOICE…] [default=V]",
+        example: "param channel stable nightly default=stable",
+        arity: SOME,
+        properties: Known(&["default"]),
+        block: None,
+        key: "where used",
+    },
+    Statement {
+        name: "template",
+        places: &[File],
+        form: "template NAME { param…; STATEMENTS }",
+        example: "template tools { path \".local/bin\"; }",
+        arity: ONE,
+        properties: Known(&[]),
+        block: Some(Template),
+        key: "where used",
     },
     Statement {
         name: "prebuild",
@@ -112,6 +158,46 @@ pub const STATEMENTS: &[Statement] = &[
         example: "allow secret-literal",
         arity: SOME,
         properties: Known(&[]),
+        block: None,
+        key: "no",
+    },
+    Statement {
+        name: "use",
+        places: &[Prebuild, Repo, Layer],
+        form: "use TEMPLATE [WORD…] [param=V…]",
+        example: "use tools",
+        arity: SOME,
+        properties: Parameters,
+        block: None,
+        key: "its expansion",
+    },
+    Statement {
+        name: "matrix",
+        places: &[Prebuild],
+        form: "matrix { AXIS V…; skip AXIS=V…; }, or matrix { cell AXIS=V…; … }",
+        example: "matrix { node 22 24; }",
+        arity: NONE,
+        properties: Known(&[]),
+        block: Some(Matrix),
+        key: "where used",
+    },
+    Statement {
+        name: "skip",
+        places: &[Matrix],
+        form: "skip AXIS=V…",
+        example: "skip node=22 os=alpine",
+        arity: NONE,
+        properties: Open,
+        block: None,
+        key: "no",
+    },
+    Statement {
+        name: "cell",
+        places: &[Matrix],
+        form: "cell AXIS=V…",
+        example: "cell node=22 os=debian",
+        arity: NONE,
+        properties: Open,
         block: None,
         key: "no",
     },
@@ -258,20 +344,7 @@ pub const STATEMENTS: &[Statement] = &[
 ];
 
 /// Statements of the language that this version does not have.
-pub const LATER: &[&str] = &[
-    "import",
-    "let",
-    "param",
-    "template",
-    "toolchain",
-    "compose",
-    "matrix",
-    "use",
-    "needs",
-    "provides",
-    "skip",
-    "cell",
-];
+pub const LATER: &[&str] = &["toolchain", "compose", "needs", "provides"];
 
 /// Words that a later edition may give a meaning to.
 pub const RESERVED: &[&str] = &[
@@ -279,7 +352,17 @@ pub const RESERVED: &[&str] = &[
 ];
 
 /// What `allow` can name.
-pub const LINTS: &[&str] = &["secret-literal"];
+pub const LINTS: &[&str] = &[
+    "cache-at-run-time",
+    "not-interpolated",
+    "secret-literal",
+    "unused",
+];
+
+/// What a parameter can be.
+pub const TYPES: &[&str] = &[
+    "text", "int", "bool", "version", "name", "path", "url", "image", "words",
+];
 
 /// The row of `name`, wherever it may stand.
 pub fn find(name: &str) -> Option<&'static Statement> {
@@ -291,8 +374,17 @@ impl Statement {
     pub fn stands_in(&self, place: Place) -> bool {
         match place {
             // The bare form: a file's own statements are a prebuild's.
-            File => self.places.contains(&File) || self.places.contains(&Prebuild),
-            Prebuild | Repo | Layer => self.places.contains(&place),
+            File => self.is_in(File) || (self.is_in(Prebuild) && self.name != "matrix"),
+            Prebuild | Repo | Layer | Matrix => self.is_in(place),
+            // Where the template is used decides the rest.
+            Template => {
+                let is_statement = self.is_in(Prebuild) || self.is_in(Repo) || self.is_in(Layer);
+                self.is_in(Template) || (is_statement && self.name != "matrix")
+            }
         }
+    }
+
+    fn is_in(&self, place: Place) -> bool {
+        self.places.contains(&place)
     }
 }

@@ -29,6 +29,8 @@ pub struct Value {
     pub annotation: Option<Spanned<String>>,
     /// Of the value alone.
     pub span: Span,
+    /// Where the text was written, if not here.
+    pub given: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -72,5 +74,17 @@ impl Value {
             Data::Bool(truth) => Some(truth.to_string()),
             Data::Float | Data::Null => None,
         }
+    }
+
+    /// The same, with its place.
+    pub(crate) fn spanned(&self) -> Option<Spanned<String>> {
+        let written = self.given.unwrap_or(self.span);
+        Some(Spanned::new(self.text()?, written))
+    }
+
+    /// Whether it is `(f)` text: names between braces stand for their values.
+    pub(crate) fn is_interpolated(&self) -> bool {
+        let annotation = self.annotation.as_ref();
+        annotation.is_some_and(|annotation| annotation.value == "f")
     }
 }

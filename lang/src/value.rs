@@ -64,12 +64,7 @@ type Parsed<T> = Result<T, Problem>;
 
 /// The name of a target or a cache.
 pub(crate) fn name(text: &str) -> Parsed<()> {
-    let right = text.len() <= 40
-        && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if right {
+    if is_name(text) {
         return Ok(());
     }
     let message = format!("`{}` is not a name", visible(text));
@@ -83,7 +78,7 @@ pub(crate) fn name(text: &str) -> Parsed<()> {
     })
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 40
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text
@@ -94,8 +89,13 @@ fn is_name(text: &str) -> bool {
 /// The nearest spelling that could be a name.
 fn kebab(text: &str) -> String {
     let mut spelled = String::new();
+    let mut was_small = false;
     for character in text.chars().filter(|&character| !is_odd(character)) {
         let lower = character.to_ascii_lowercase();
+        if was_small && character.is_ascii_uppercase() {
+            spelled.push('-');
+        }
+        was_small = character.is_ascii_lowercase() || character.is_ascii_digit();
         if lower.is_ascii_lowercase() || lower.is_ascii_digit() {
             spelled.push(lower);
         } else if !spelled.is_empty() && !spelled.ends_with('-') {
@@ -439,6 +439,8 @@ mod tests {
             assert!(name(wrong).is_err(), "{wrong}");
         }
         assert_eq!(kebab("Web_App"), "web-app");
+        assert_eq!(kebab("nodeVersion"), "node-version");
+        assert_eq!(kebab("HTTPServer"), "httpserver");
         assert_eq!(kebab("a\u{200b}b"), "ab");
     }
 

@@ -13,14 +13,16 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use atelier_lang::code;
+use atelier_lang::span::FileId;
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
-use support::evaluate_bytes;
+use support::{Memory, evaluate_bytes};
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -53,8 +55,34 @@ fn expected(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-fn rendered(bytes: &[u8]) -> (Vec<String>, String) {
-    let (sources, outcome) = evaluate_bytes(bytes);
+/// What the first line gives: `--param NAME=V`.
+fn params(bytes: &[u8]) -> BTreeMap<String, String> {
+    let text = String::from_utf8_lossy(bytes);
+    let given = text.lines().next().unwrap_or("").split(" --param ").skip(1);
+    let given = given.filter_map(|given| given.trim().split_once('='));
+    given
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The files of the folder `NAME.files` lie beside the golden's own.
+fn beside(file: &Path) -> Memory {
+    let folder = file.with_extension("files");
+    let mut world = Memory::default();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        world.0.insert(name, fs::read(&path).unwrap());
+    }
+    world
+}
+
+fn rendered(file: &Path, bytes: &[u8]) -> (Vec<String>, String) {
+    let mut world = beside(file);
+    world.0.insert("prebuild.kdl".to_owned(), bytes.to_vec());
+    let mut inputs = support::inputs();
+    inputs.params = params(bytes);
+    let (sources, outcome) = atelier_lang::evaluate(&world, &inputs);
     let handler =
         GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
     let mut shown = String::new();
@@ -89,7 +117,7 @@ fn goldens() {
     for file in files() {
         let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
         let bytes = fs::read(&file).unwrap();
-        let (codes, shown) = rendered(&bytes);
+        let (codes, shown) = rendered(&file, &bytes);
         let expected = expected(&bytes);
         if codes != expected {
             let _ = writeln!(wrong, "{name}: {codes:?}, not {expected:?}\n{shown}");
@@ -132,7 +160,7 @@ fn fixes_come_to_an_end() {
         let mut rounds = 0;
         loop {
             let (_, outcome) = evaluate_bytes(text.as_bytes());
-            let fixed = atelier_lang::repair::fixed(&text, &outcome.diagnostics);
+            let fixed = atelier_lang::repair::fixed(&text, FileId(0), &outcome.diagnostics);
             if fixed == text {
                 let left = outcome
                     .diagnostics

@@ -63,6 +63,12 @@ pub(super) enum Command {
     /// Compare snapshots with their manifests, and take damaged ones out
     #[command(after_help = "Example: atelier fsck snap-0123456789ab")]
     Fsck(FsckArgs),
+    /// Print what the file means: every template, matrix and default expanded
+    #[command(after_help = "Example: atelier eval --json wallet")]
+    Eval(EvalArgs),
+    /// Print which target starts from which
+    #[command(after_help = "Example: atelier graph --format mermaid")]
+    Graph(GraphArgs),
     /// Try what sandboxes need of this machine, and say what is missing
     #[command(after_help = "Example: atelier doctor --json")]
     Doctor(DoctorArgs),
@@ -97,9 +103,28 @@ pub(super) struct SecretArgs {
     pub secrets: Vec<String>,
 }
 
+/// Of every command that evaluates a file.
+#[derive(Debug, Args)]
+pub(super) struct FileArgs {
+    /// A value for a `param` of the file
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
+    /// How large a file may be, and how many targets it may have; `large` is for files that machines write
+    #[arg(long, value_name = "KIND", default_value = "normal")]
+    pub limits: LimitsKind,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum LimitsKind {
+    Normal,
+    Large,
+}
+
 /// Of every command that resolves.
 #[derive(Debug, Args)]
 pub(super) struct ResolveArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
     #[command(flatten)]
     pub secrets: SecretArgs,
     /// Take inputs from the lock alone: one that is not in it is an error, and no server is asked
@@ -217,6 +242,8 @@ pub(super) struct UpdateArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
     pub secrets: SecretArgs,
     #[command(flatten)]
     pub store: StoreArgs,
@@ -247,6 +274,8 @@ pub(super) struct WhyDependsArgs {
     /// Print the chain as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub file: FileArgs,
     #[command(flatten)]
     pub store: StoreArgs,
 }
@@ -352,7 +381,49 @@ pub(super) struct LogArgs {
     #[arg(value_name = "TARGET|KEY", required = true)]
     pub words: Vec<String>,
     #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct EvalArgs {
+    /// [FILE] [TARGET…], as for `build`
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Pin the inputs, and add what they are pinned to and the keys
+    #[arg(long)]
+    pub resolved: bool,
+    #[command(flatten)]
+    pub resolve: ResolveArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GraphArgs {
+    /// [FILE] [TARGET…], as for `build`
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
+    /// What draws it
+    #[arg(long, value_name = "KIND", default_value = "dot")]
+    pub format: GraphFormat,
+    #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum GraphFormat {
+    /// Graphviz
+    Dot,
+    Mermaid,
+    /// The same as `eval --json`
+    Json,
 }
 
 #[derive(Debug, Args)]

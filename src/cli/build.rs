@@ -295,7 +295,7 @@ pub(super) async fn build(args: BuildArgs) -> Result<u8, Failure> {
     let variables = project::variables(&args.env)?;
     let strict = ("--strict-outside", args.strict_outside);
     project::allow(&args.store, &[strict])?;
-    let project = Project::load(words.file, &args.store)?;
+    let project = Project::load(words.file, &args.resolve.file, &args.store)?;
     let needed = project.select(&words.targets)?;
     let planned = prepare(&project, &needed, &args.force, &pinning, &mut interrupts).await?;
     if args.cached_only && planned.has_misses() {
@@ -321,7 +321,7 @@ pub(super) async fn plan(args: PlanArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let words = Words::read(&args.words)?;
     let pinning = Pinning::read(&args.resolve)?;
-    let project = Project::load(words.file, &args.store)?;
+    let project = Project::load(words.file, &args.resolve.file, &args.store)?;
     let needed = project.select(&words.targets)?;
     let planned = prepare(&project, &needed, &args.force, &pinning, &mut interrupts).await?;
     if args.json {

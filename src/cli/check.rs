@@ -47,7 +47,7 @@ async fn look(
 ) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let pinning = Pinning::read(&args.resolve)?;
-    let project = Project::load(words.file, &args.store)?;
+    let project = Project::load(words.file, &args.resolve.file, &args.store)?;
     if let Some(workspace) = workspace {
         workspace.annotate(&project.sources, &project.warnings);
     }

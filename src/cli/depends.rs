@@ -33,7 +33,7 @@ pub(super) fn why_depends(args: &WhyDependsArgs) -> Result<u8, Failure> {
         let help = "such as: atelier why-depends web tools";
         return Err(Failure::usage("name two prebuilds", help));
     };
-    let project = Project::load(words.file, &args.store)?;
+    let project = Project::load(words.file, &args.file, &args.store)?;
     let (first, second) = (project.prebuild(from)?, project.prebuild(to)?);
     let chain = chain(&project.graph, first, second);
     let link = |id: &NodeId| {

@@ -58,7 +58,7 @@ pub(super) async fn explain(args: ExplainArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let against = Against::read(&args.against)?;
     let pinning = Pinning::read(&args.resolve)?;
-    let project = Project::load(words.file, &args.store)?;
+    let project = Project::load(words.file, &args.resolve.file, &args.store)?;
     let needed = project.select(&words.targets)?;
     let planned = prepare(&project, &needed, &[], &pinning, &mut interrupts).await?;
     let compared = match against {

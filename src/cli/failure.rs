@@ -117,6 +117,7 @@ fn unresolved(span: Span, error: PinError) -> Diagnostic {
         }],
         help: Some(error.help),
         fix: None,
+        trace: Vec::new(),
     }
 }
 
@@ -170,6 +171,7 @@ pub(super) fn diagnose(node: &Node, error: &BakeError) -> (Diagnostic, u8) {
         labels: vec![Label { span, text }],
         help: message.help,
         fix: None,
+        trace: Vec::new(),
     };
     (diagnostic, message.exit)
 }

@@ -73,7 +73,7 @@ fn of_key(store: &Path, prefix: &str) -> Result<PathBuf, Failure> {
 
 /// The last bake of a target; a target may be called like a key, and then the file is named too.
 fn of_target(args: &LogArgs, file: Option<PathBuf>, target: &str) -> Result<PathBuf, Failure> {
-    let project = Project::load(file, &args.store)?;
+    let project = Project::load(file, &args.file, &args.store)?;
     project.select(&[target.to_owned()])?;
     History::of(&project.store, &project.file)
         .recall(target)

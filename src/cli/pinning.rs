@@ -7,7 +7,7 @@ use atelier_lang::code;
 use atelier_lang::diag::{self, Diagnostic};
 use atelier_lang::document::LIMIT;
 use atelier_lang::graph::{Base, Graph, NodeId};
-use atelier_lang::source::{VirtualPath, World};
+use atelier_lang::source::{Sources, VirtualPath, World};
 
 use super::args::ResolveArgs;
 use super::failure::Failure;
@@ -83,7 +83,7 @@ impl Project {
         for notice in pinned.notices() {
             ui::notice(notice);
         }
-        let warnings = unmatched(&self.graph, needed, &pinned);
+        let warnings = unmatched(&self.graph, &self.sources, needed, &pinned);
         ui::show_diagnostics(&self.sources, &warnings);
         Ok(Resolved { pinned, warnings })
     }
@@ -212,7 +212,12 @@ fn unlocked(missing: &NotLocked, name: &str) -> String {
 }
 
 /// Patterns that name nothing at the pinned commit.
-fn unmatched(graph: &Graph, needed: &[NodeId], pinned: &Pinned) -> Vec<Diagnostic> {
+fn unmatched(
+    graph: &Graph,
+    sources: &Sources,
+    needed: &[NodeId],
+    pinned: &Pinned,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for repo in needed.iter().flat_map(|&id| &graph.node(id).repos) {
         let tree = OnlyInput::of(repo).and_then(|only| pinned.tree(&only));
@@ -232,5 +237,5 @@ fn unmatched(graph: &Graph, needed: &[NodeId], pinned: &Pinned) -> Vec<Diagnosti
             }
         }
     }
-    diag::presentable(found)
+    diag::presentable(found, sources)
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use atelier_lang::diag::{Diagnostic, Severity};
 use atelier_lang::graph::{Graph, NodeId};
 use atelier_lang::source::{Sources, VirtualPath};
-use atelier_lang::{Inputs, evaluate};
+use atelier_lang::{Inputs, Limits, evaluate};
 use secrecy::SecretString;
 
-use super::args::{EnvArgs, SandboxKind, SecretArgs, StoreArgs};
+use super::args::{EnvArgs, FileArgs, LimitsKind, SandboxKind, SecretArgs, StoreArgs};
 use super::failure::Failure;
 use super::{config, exit, ui};
 use crate::backend::local::{Isolation, Local};
@@ -18,6 +18,7 @@ use crate::git::Git;
 use crate::pin::{self, Secrets};
 use crate::registry::Registries;
 use crate::resolve::live::Live;
+use crate::stdlib;
 use crate::world::Disk;
 
 const FILE: &str = "prebuild.kdl";
@@ -28,6 +29,8 @@ pub(super) struct Project {
     pub file: PathBuf,
     /// What the project may read lies below it.
     pub root: PathBuf,
+    /// What it was evaluated from.
+    inputs: Inputs,
     pub sources: Sources,
     pub graph: Graph,
     /// What was found in the file and is no error; people have seen it.
@@ -73,7 +76,11 @@ impl Words {
 impl Project {
     /// Reads the configuration and evaluates `file`, or the prebuild.kdl of this folder or the nearest one above, up to
     /// the git root.
-    pub(super) fn load(file: Option<PathBuf>, args: &StoreArgs) -> Result<Self, Failure> {
+    pub(super) fn load(
+        file: Option<PathBuf>,
+        given: &FileArgs,
+        args: &StoreArgs,
+    ) -> Result<Self, Failure> {
         let (file, root) = locate(file)?;
         let config = config::load(args, Some(&root))?;
         let store = config::store(&config)?;
@@ -89,8 +96,13 @@ impl Project {
             ));
         };
         let inputs = Inputs {
-            file: inside,
-            platform: platform(),
+            params: params(given)?,
+            limits: match given.limits {
+                LimitsKind::Normal => Limits::NORMAL,
+                LimitsKind::Large => Limits::LARGE,
+            },
+            std: stdlib::FILES,
+            ..Inputs::new(inside, platform())
         };
         let (sources, outcome) = evaluate(&Disk::new(&root), &inputs);
         let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = outcome
@@ -102,6 +114,7 @@ impl Project {
             Some(graph) if errors.is_empty() => Ok(Self {
                 file,
                 root,
+                inputs,
                 sources,
                 graph,
                 warnings,
@@ -118,10 +131,33 @@ impl Project {
         }
     }
 
+    /// The graph as it is on every machine: a platform that the file does not state is empty. Its nodes are the same.
+    pub(super) fn evaluate_anywhere(&self) -> Result<(Sources, Graph), Failure> {
+        let inputs = Inputs {
+            platform: String::new(),
+            ..self.inputs.clone()
+        };
+        let (sources, outcome) = evaluate(&Disk::new(&self.root), &inputs);
+        match outcome.value {
+            Some(graph) => Ok((sources, graph)),
+            None => Err(Failure::File {
+                sources,
+                diagnostics: outcome.diagnostics,
+                exit: exit::FILE,
+            }),
+        }
+    }
+
     /// The nodes that `targets` need, parents first.
     pub(super) fn select(&self, targets: &[String]) -> Result<Vec<NodeId>, Failure> {
         let unknown = |unknown: &str| self.no_target(unknown);
-        self.graph.closure(targets).map_err(unknown)
+        let needed = self.graph.closure(targets).map_err(unknown)?;
+        if needed.is_empty() {
+            let text = format!("{} declares no prebuild", self.file.display());
+            let help = "it is for other files to import: name one of them";
+            return Err(Failure::usage(text, help));
+        }
+        Ok(needed)
     }
 
     fn no_target(&self, unknown: &str) -> Failure {
@@ -234,6 +270,26 @@ pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
         secrets.insert(name.to_owned(), SecretString::from(value));
     }
     Ok(secrets)
+}
+
+/// Reads `--param NAME=VALUE`.
+fn params(args: &FileArgs) -> Result<BTreeMap<String, String>, Failure> {
+    let mut params = BTreeMap::new();
+    for word in &args.params {
+        let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(Failure::usage(
+                format!("`--param {word}` is not understood"),
+                "write --param NAME=VALUE",
+            ));
+        };
+        if params.insert(name.to_owned(), value.to_owned()).is_some() {
+            return Err(Failure::usage(
+                format!("`--param {name}` is given twice"),
+                "give it once",
+            ));
+        }
+    }
+    Ok(params)
 }
 
 /// Reads `--env NAME=VALUE`.

@@ -79,7 +79,8 @@ pub(super) fn notice(text: &str) {
 
 pub(super) fn show_diagnostics(sources: &Sources, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
-        let report = miette::Report::new(render(diagnostic, sources));
+        let traced = diagnostic.clone().traced(sources);
+        let report = miette::Report::new(render(&traced, sources));
         say(format_args!("{report:?}"));
     }
 }

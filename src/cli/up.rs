@@ -20,7 +20,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let pinning = Pinning::read(&args.resolve)?;
     let variables = project::variables(&args.env)?;
     allow(&args)?;
-    let project = Project::load(words.file, &args.store)?;
+    let project = Project::load(words.file, &args.resolve.file, &args.store)?;
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
     let planned = prepare(&project, &needed, &[], &pinning, &mut interrupts).await?;

@@ -23,7 +23,7 @@ pub(super) async fn update(args: UpdateArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let (file, names) = words(&args.words)?;
     let secrets = project::secrets(&args.secrets)?;
-    let project = Project::load(file, &args.store)?;
+    let project = Project::load(file, &args.file, &args.store)?;
     let every: Vec<NodeId> = (0..project.graph.nodes.len()).map(NodeId).collect();
     // What is remembered of the machine is in the store, which is made if there is none.
     Local::open(&project.store, project.isolation)?;

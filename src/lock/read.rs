@@ -44,8 +44,8 @@ pub fn read(name: &str, read: Result<Vec<u8>, ReadError>) -> Result<Lock, Unusab
     match document.diagnostics.is_empty() {
         true => Ok(lock),
         false => Err(Unusable {
+            diagnostics: diag::presentable(document.diagnostics, &sources),
             sources,
-            diagnostics: diag::presentable(document.diagnostics),
         }),
     }
 }
@@ -69,11 +69,7 @@ fn conflict(bytes: &[u8]) -> Option<Diagnostic> {
 
 fn span(start: usize, end: usize) -> Span {
     let at = |offset| u32::try_from(offset).unwrap_or(u32::MAX);
-    Span {
-        file: FileId(0),
-        start: at(start),
-        end: at(end),
-    }
+    Span::new(FileId(0), at(start), at(end))
 }
 
 struct Reader<'a> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use atelier_lang::graph::{ImageRef, Reference, RepoSource};
 use atelier_lang::source::ReadError;
-use atelier_lang::span::{FileId, Span};
+use atelier_lang::span::{FileId, Span, Via};
 
 use super::update::{Answers, Lockable, apply, changes, questions};
 use super::*;
@@ -295,6 +295,7 @@ const NOWHERE: Span = Span {
     file: FileId(0),
     start: 0,
     end: 0,
+    via: Via::NONE,
 };
 
 /// What a file names, and what that is resolved to.

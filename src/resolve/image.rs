@@ -94,12 +94,7 @@ pub(crate) fn of_registry(input: String, error: &RegistryError) -> PinError {
 
 /// As the file spells it.
 pub fn written(image: &ImageRef) -> String {
-    match image {
-        ImageRef::Host => "host".to_owned(),
-        ImageRef::Layout(path) => format!("oci:{path}"),
-        ImageRef::Archive(path) => format!("oci-archive:{path}"),
-        ImageRef::Alias(name) | ImageRef::Registry(name) => name.clone(),
-    }
+    image.to_string()
 }
 
 pub(super) fn unsupported(image: &ImageRef) -> PinError {

@@ -19,6 +19,7 @@ mod plans;
 mod recipes;
 mod remotes;
 mod repositories;
+mod reuse;
 mod secrets;
 mod signals;
 mod snapshots;

@@ -16,9 +16,10 @@ use crate::python::reference_keys;
 
 /// What the file means, without any pin.
 fn graph(project: &Project, name: &str) -> Graph {
+    let path = VirtualPath::new(&file(name)).unwrap();
     let inputs = Inputs {
-        file: VirtualPath::new(&file(name)).unwrap(),
-        platform: platform(),
+        std: atelier::stdlib::FILES,
+        ..Inputs::new(path, platform())
     };
     evaluate(&Disk::new(&project.root), &inputs)
         .1

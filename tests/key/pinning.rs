@@ -11,7 +11,7 @@ use atelier::resolve::{
     Pins, RepoInput, RepoLocation, only, resolve_all,
 };
 use atelier_lang::graph::{Graph, ImageRef, NodeId, Reference, RepoSource};
-use atelier_lang::source::{ReadError, VirtualPath, World};
+use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 use atelier_lang::{Inputs, evaluate};
 
 /// Everything outside of the file that a key depends on.
@@ -160,14 +160,15 @@ impl Outside {
     }
 
     fn graph(&self, file: &str) -> Graph {
+        self.evaluate(file).1
+    }
+
+    pub(crate) fn evaluate(&self, file: &str) -> (Sources, Graph) {
         let path = VirtualPath::new("prebuild.kdl").unwrap();
-        let inputs = Inputs {
-            file: path,
-            platform: self.platform.to_owned(),
-        };
-        let (_, outcome) = evaluate(&Text(file), &inputs);
+        let inputs = Inputs::new(path, self.platform);
+        let (sources, outcome) = evaluate(&Text(file), &inputs);
         let found = format!("{:?}", outcome.diagnostics);
-        outcome.value.expect(&found)
+        (sources, outcome.value.expect(&found))
     }
 
     fn pinned(&self, graph: &Graph, needed: &[NodeId]) -> Pinned {

@@ -141,13 +141,70 @@ fn row_07_a_file_inline_or_from_the_disk() {
     );
 }
 
-/// Templates, matrices and layers are written out so far; a target in either form is the same.
+/// The bare form is one prebuild.
 #[test]
 fn row_08_the_form_of_a_target() {
     same([
         FILE.to_owned(),
         format!("prebuild default {{\n{FILE}\n}}\ngroup all default"),
     ]);
+}
+
+#[test]
+fn row_08_a_template_expanded_by_hand() {
+    let with_values = FILE
+        .replace("\"github.com/frak-id/wallet\"", "(f)\"{url}\"")
+        .replace("\"bun install\"", "(f)\"{install}\"")
+        .replace("MIX_ENV=test", "MIX_ENV=(f)\"{mix}\"");
+    let template = format!(
+        "template all {{ param url; param (words)install; {with_values} }}\nlet mix=test\n"
+    );
+    let params = with_values.replace("{install}", "bun install");
+    same([
+        FILE.to_owned(),
+        format!("{template}use all bun install url=\"git@github.com:frak-id/wallet.git\""),
+        format!(
+            "{template}template outer {{ param url; use all bun install url=(f)\"{{url}}\"; }}\nuse outer url=\"github.com/frak-id/wallet\""
+        ),
+        format!("let url=\"github.com/frak-id/wallet\" mix=test\n{params}"),
+        format!(
+            "param url default=\"github.com/frak-id/wallet\"\nparam mix production test default=test\n{params}"
+        ),
+    ]);
+}
+
+#[test]
+fn row_08_a_cell_and_a_layer_expanded_by_hand() {
+    let cell = FILE.replace("\"bun run codegen\"", "(f)\"{tool} run codegen\"");
+    same([
+        FILE.to_owned(),
+        format!("prebuild a {{ matrix {{ tool bun }}\n{cell} }}"),
+        format!("prebuild a {{ matrix {{ cell tool=bun }}\n{cell} }}"),
+    ]);
+    let outside = Outside {
+        tree: vec![("a", "100644", 'c')],
+        ..outside()
+    };
+    let layered = r#"prebuild web { from base; path bin; repo "github.com/a/b" { layer { only a; run "1"; }; run "2"; }; }"#;
+    let by_hand = r#"
+        prebuild web-deps { from base; path bin; repo "github.com/a/b" { only a; run "1"; }; }
+        prebuild web { from prebuild=web-deps; repo "github.com/a/b" { run "2"; }; }"#;
+    assert_eq!(outside.keys(layered), outside.keys(by_hand));
+}
+
+/// What `eval` prints is the file without reuse.
+#[test]
+fn row_08_what_eval_prints() {
+    let file = format!(
+        "template t {{ {FILE} }}\nprebuild a {{ use t; matrix {{ os x y }}; file os (f)\"{{os}}\"; }}\nprebuild b {{ from prebuild=a-x; env B=1; run z; }}"
+    );
+    let (sources, graph) = outside().evaluate(&file);
+    let all: Vec<_> = (0..graph.nodes.len())
+        .map(atelier_lang::graph::NodeId)
+        .collect();
+    let printed =
+        atelier_lang::expansion::text(&atelier_lang::schema::data(&graph, &all, &sources));
+    assert_eq!(outside().keys(&printed), outside().keys(&file), "{printed}");
 }
 
 #[test]
@@ -353,7 +410,7 @@ fn row_22_a_stub_has_no_content_in_its_key() {
     );
 }
 
-/// Parameters come later; a variable that is not set, empty or set to its value elsewhere are three keys.
+/// A variable that is not set, empty, or set to a value: three keys.
 ///
 /// behaviours 2.7
 #[test]

@@ -3,6 +3,7 @@
 use super::{Base, Fields, Prebuild, Reader};
 use crate::code;
 use crate::diag::Diagnostic;
+use crate::graph::ImageRef;
 use crate::image;
 use crate::tree::Node;
 use crate::value;
@@ -56,7 +57,11 @@ impl Reader<'_> {
                 let platform = fields.property("platform");
                 let platform = platform.filter(|p| self.take(p, value::platform).is_some());
                 let text = fields.argument(0)?;
-                let image = self.take(&text, image::parse)?;
+                let image = match self.take(&text, image::parse)? {
+                    ImageRef::Layout(path) => ImageRef::Layout(self.on_disk(&path, text.span)),
+                    ImageRef::Archive(path) => ImageRef::Archive(self.on_disk(&path, text.span)),
+                    image => image,
+                };
                 let image = text.map(|_| image);
                 Some(Base::Image {
                     image,

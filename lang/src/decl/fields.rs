@@ -34,24 +34,12 @@ impl<'a> Fields<'a> {
             .find(|p| p.key.value == key)
             .map(|p| &p.value)
     }
-
-    /// Keys and values, where the keys are the user's own.
-    pub(crate) fn pairs(self) -> Vec<(Spanned<String>, Spanned<String>)> {
-        let pairs = self.0.properties.iter();
-        pairs
-            .filter_map(|p| Some((p.key.clone(), text(&p.value)?)))
-            .collect()
-    }
 }
 
 fn text(value: &Value) -> Option<Spanned<String>> {
-    // `(f)` is for a later version: the text is not what it means.
-    if value
-        .annotation
-        .as_ref()
-        .is_some_and(|annotation| annotation.value == "f")
-    {
+    // What is still to be interpolated could not be: the text is not what it means.
+    if value.is_interpolated() {
         return None;
     }
-    Some(Spanned::new(value.text()?, value.span))
+    value.spanned()
 }

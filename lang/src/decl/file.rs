@@ -34,13 +34,8 @@ impl Reader<'_> {
         if value.data != Data::Text(text.value.clone()) {
             // KDL has already read it: 0755 is seven hundred and fifty-five.
             let message = format!("the number {} is decimal, not a mode", text.value);
-            let spelled = self
-                .text
-                .get(value.span.start as usize..value.span.end as usize);
-            let digits = spelled
-                .unwrap_or("")
-                .trim_start_matches("0o")
-                .trim_start_matches('0');
+            let spelled = self.files.slice(value.span);
+            let digits = spelled.trim_start_matches("0o").trim_start_matches('0');
             let diagnostic = Diagnostic::error(
                 code::BAD_MODE,
                 value.span,
@@ -94,7 +89,8 @@ impl Reader<'_> {
     fn local(&mut self, from: &Spanned<String>) -> Option<VirtualPath> {
         let is_odd = |c: char| c.is_control() || c == '\\';
         let is_relative = !from.starts_with('/') && !from.is_empty() && !from.contains(is_odd);
-        let local = self.path.sibling(from);
+        let path = self.files.path(from.span.file);
+        let local = path.and_then(|path| path.sibling(from));
         let local = local.filter(|path| is_relative && !path.as_str().is_empty());
         if local.is_none() {
             let message = "from= must name a file inside the project";

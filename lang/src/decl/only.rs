@@ -1,10 +1,13 @@
 //! `only`, `stub` and `layer`: which files of a repository a node takes, and the dependency layer that stands for a
 //! prebuild of its own.
 
-use super::{Base, Fields, Prebuild, Reader};
+use std::collections::BTreeMap;
+
+use super::{Base, Document, Fields, Group, Prebuild, Reader};
 use crate::check;
 use crate::code;
 use crate::diag::Diagnostic;
+use crate::expand::Cell;
 use crate::glob;
 use crate::graph::{Folder, Only, Repo};
 use crate::span::Spanned;
@@ -66,7 +69,7 @@ impl Reader<'_> {
         };
         let mut block = Vec::new();
         for child in node.children.iter().flatten() {
-            if check::statement(child, Place::Layer, self.text, self.found).is_none() {
+            if check::statement(child, Place::Layer, self.files, self.found).is_none() {
                 continue;
             }
             match child.name.as_str() {
@@ -97,10 +100,12 @@ impl Reader<'_> {
     /// The prebuild that a layer stands for has a name that nobody wrote.
     fn short_enough(&mut self, target: &Prebuild, layer: &Spanned<String>) {
         let name = unfolded_name(target, layer);
-        if name.len() <= LONGEST {
+        // What another file calls it does not count.
+        let own = name.rsplit('.').next().unwrap_or(&name);
+        if own.len() <= LONGEST {
             return;
         }
-        let message = format!("`{name}` is longer than {LONGEST} characters");
+        let message = format!("`{own}` is longer than {LONGEST} characters");
         let label = "with the prebuild's name before it";
         self.found.push(
             Diagnostic::error(code::BAD_NAME, layer.span, message, label)
@@ -110,11 +115,39 @@ impl Reader<'_> {
 }
 
 fn unfolded_name(target: &Prebuild, layer: &str) -> String {
-    format!("{}-{layer}", target.name.value)
+    match &target.cell {
+        // A layer has the matrix of its target, so its cells are named like those of any prebuild.
+        Some(Cell { base, suffix }) => format!("{base}-{layer}{suffix}"),
+        None => format!("{}-{layer}", target.name.value),
+    }
 }
 
-/// Takes the layers out of a prebuild, as prebuilds in a chain that it then starts from.
-pub(super) fn unfold(target: &mut Prebuild) -> Vec<Prebuild> {
+/// Makes the layers of a file's prebuilds what they stand for: prebuilds in a chain that their target starts from.
+pub(super) fn unfold(document: &mut Document) {
+    let mut unfolded = Vec::new();
+    let mut cells: BTreeMap<String, Group> = BTreeMap::new();
+    for target in &mut document.prebuilds {
+        for layer in &target.layers {
+            if let (Some(Cell { base, .. }), Some(_)) = (&target.cell, &target.base) {
+                let member = Spanned::new(unfolded_name(target, &layer.name), layer.name.span);
+                let name = Spanned::new(format!("{base}-{}", layer.name.value), layer.name.span);
+                let group = Group {
+                    name: name.clone(),
+                    members: Vec::new(),
+                    is_imported: false,
+                };
+                let cells = cells.entry(name.value).or_insert(group);
+                cells.members.push(member);
+            }
+        }
+        unfolded.extend(chain(target));
+    }
+    document.prebuilds.extend(unfolded);
+    document.groups.extend(cells.into_values());
+}
+
+/// Takes the layers out of a prebuild, which then starts from the last.
+fn chain(target: &mut Prebuild) -> Vec<Prebuild> {
     let layers = std::mem::take(&mut target.layers);
     // Without a `from` that is the target's fault, told once.
     let Some(mut base) = target.base.clone() else {

@@ -17,7 +17,7 @@ impl Reader<'_> {
     pub(super) fn repo(&mut self, prebuild: &mut Prebuild, node: &Node) {
         let mut block = Vec::new();
         for child in node.children.iter().flatten() {
-            if check::statement(child, Place::Repo, self.text, self.found).is_some() {
+            if check::statement(child, Place::Repo, self.files, self.found).is_some() {
                 block.push(child);
             }
         }
@@ -77,7 +77,8 @@ impl Reader<'_> {
     fn source(&mut self, text: &Spanned<String>) -> Option<Spanned<RepoSource>> {
         let is_dots = matches!(text.as_str(), "." | "..");
         let source = if is_dots || text.starts_with("./") || text.starts_with("../") {
-            self.take(text, disk)?
+            let written = self.take(text, disk)?;
+            RepoSource::Disk(self.on_disk(&written, text.span))
         } else {
             RepoSource::Url(self.take(text, remote)?)
         };
@@ -148,11 +149,11 @@ fn remote(text: &str) -> Result<String, value::Problem> {
 }
 
 /// A repository on disk, as written.
-fn disk(text: &str) -> Result<RepoSource, value::Problem> {
+fn disk(text: &str) -> Result<String, value::Problem> {
     if text.contains(|c: char| c.is_control() || c == '\\') {
         let message = "this path cannot be used".to_owned();
         let label = "`\\` and control characters cannot be in a path";
         return Err(value::Problem::new(code::PATH_ESCAPES, message, label));
     }
-    Ok(RepoSource::Disk(text.to_owned()))
+    Ok(text.to_owned())
 }

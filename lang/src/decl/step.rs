@@ -9,7 +9,7 @@ use crate::graph::{Folder, Shell, Step, User};
 use crate::tree::Node;
 use crate::value;
 
-const TIMEOUT: Duration = Duration::from_mins(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(10);
 
 impl Reader<'_> {
     /// Reads a `run`; `repo` is where it starts if it stands in a repository's block.

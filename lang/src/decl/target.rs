@@ -1,14 +1,27 @@
 //! `prebuild`: its block, and the small statements in it.
 
-use super::{Fields, Prebuild, Reader, Resources, Variable, hidden_base};
+use super::document::hidden_base;
+use super::{Fields, Prebuild, Reader, Resources, Variable};
 use crate::check;
 use crate::code;
 use crate::diag::{Code, Diagnostic};
+use crate::expand::Cell;
 use crate::graph::Cache;
 use crate::span::{Span, Spanned};
 use crate::table::Place;
 use crate::tree::Node;
 use crate::value;
+
+/// Folders that tools read when they run, and what they find there.
+const RUN_TIME: &[(&str, &str)] = &[
+    ("go/pkg/mod", "Go's modules"),
+    (".cargo/registry", "Cargo's crates"),
+    (".cargo/git", "Cargo's crates"),
+    (".m2", "Maven's artefacts"),
+    (".gradle", "Gradle's artefacts"),
+    (".ivy2", "Ivy's artefacts"),
+    (".nuget/packages", "NuGet's packages"),
+];
 
 impl Prebuild {
     pub(super) fn new(name: Spanned<String>, span: Span) -> Self {
@@ -26,23 +39,25 @@ impl Prebuild {
             about: None,
             layers: Vec::new(),
             is_layer: false,
+            is_imported: false,
+            cell: None,
             span,
         }
     }
 }
 
 impl Reader<'_> {
-    pub(super) fn prebuild(&mut self, node: &Node) -> Option<Prebuild> {
+    pub(super) fn prebuild(&mut self, node: &Node, cell: Option<&Cell>) -> Option<Prebuild> {
         let name = Fields(node).argument(0)?;
-        let is_named = self.take(&name, value::name).is_some();
         let mut prebuild = Prebuild::new(name, node.span);
+        prebuild.cell = cell.cloned();
         prebuild.base = node.children.as_deref().and_then(hidden_base);
         for child in node.children.iter().flatten() {
-            if check::statement(child, Place::Prebuild, self.text, self.found).is_some() {
+            if check::statement(child, Place::Prebuild, self.files, self.found).is_some() {
                 self.fill(&mut prebuild, child);
             }
         }
-        is_named.then_some(prebuild)
+        Some(prebuild)
     }
 
     /// Reads one statement of a prebuild; `check.rs` has passed it.
@@ -61,12 +76,19 @@ impl Reader<'_> {
             "cache" => self.cache(prebuild, node),
             "resources" => self.resources(prebuild, node),
             "about" => self.about(prebuild, node),
+            // What could not be expanded has been reported.
+            "use" => {}
+            "matrix" => {}
             other => debug_assert!(false, "`{other}` is in the table, and nobody reads it"),
         }
     }
 
     fn env(&mut self, prebuild: &mut Prebuild, node: &Node) {
-        for (name, value) in Fields(node).pairs() {
+        for property in &node.properties {
+            let Some(value) = Fields(node).property(&property.key) else {
+                continue;
+            };
+            let (name, at) = (property.key.clone(), property.span());
             self.no_secret(&value);
             if self.take(&name, value::env_key).is_none() {
                 continue;
@@ -77,9 +99,9 @@ impl Reader<'_> {
                 .find(|variable| variable.name.value == name.value);
             match earlier.map(|variable| variable.name.span) {
                 // Twice in one statement is a property twice: reported.
-                Some(first) if first.start >= node.span.start => {}
+                Some(first) if first.is_within(node.span) => {}
                 Some(first) => self.twice(code::DUPLICATE_PROPERTY, &name, first),
-                None => prebuild.env.push(Variable { name, value }),
+                None => prebuild.env.push(Variable { name, value, at }),
             }
         }
     }
@@ -159,11 +181,33 @@ impl Reader<'_> {
             self.twice(code::PATHS_CLASH, &path, first);
             return;
         }
+        self.needed_at_run_time(&path, node);
         let cache = Cache {
             name: name.value,
             path: path.value,
         };
         prebuild.caches.push(Spanned::new(cache, node.span));
+    }
+
+    /// What a cache keeps is not in the snapshot.
+    fn needed_at_run_time(&mut self, path: &str, node: &Node) {
+        let is_within = |inner: &str, outer: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let held = RUN_TIME.iter().find(|(folder, _)| {
+            is_within(path, folder)
+                || is_within(folder, path)
+                || path.ends_with(&format!("/{folder}"))
+        });
+        let Some((folder, whose)) = held else { return };
+        let message = format!("{whose} would be absent when the sandbox boots");
+        let label = format!("`{folder}` is kept out of the snapshot");
+        let warning = Diagnostic::error(code::CACHE_AT_RUN_TIME, node.span, message, label);
+        let help =
+            "leave it in the workspace; if they are not needed there: allow cache-at-run-time";
+        self.lints
+            .push(("cache-at-run-time", warning.help(help).warning()));
     }
 
     fn resources(&mut self, prebuild: &mut Prebuild, node: &Node) {

@@ -1,44 +1,125 @@
 //! Two things at one path: clones, files, caches, in a prebuild and in what it starts from.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use crate::code;
 use crate::decl::{Document, Prebuild};
 use crate::diag::Diagnostic;
 use crate::graph::Repo;
 use crate::span::Span;
 
+/// What a walk from the images up to one prebuild has met.
+#[derive(Default)]
+struct Line<'a> {
+    clones: Paths<'a, Landing<'a>>,
+    files: Paths<'a, Span>,
+}
+
+#[derive(Clone, Copy)]
+struct Landing<'a> {
+    /// The prebuild that clones it.
+    owner: usize,
+    repo: &'a Repo,
+}
+
+enum Walk {
+    Enter(usize),
+    Leave(usize),
+}
+
 pub(super) fn check(document: &Document, parents: &[Option<usize>], found: &mut Vec<Diagnostic>) {
-    for (index, prebuild) in document.prebuilds.iter().enumerate() {
-        clones(document, parents, index, found);
-        files(prebuild, found);
-        caches(document, parents, index, found);
-        variables(prebuild, found);
+    let prebuilds = &document.prebuilds;
+    let mut children = vec![Vec::new(); prebuilds.len()];
+    let mut walk = Vec::new();
+    for (index, parent) in parents.iter().enumerate() {
+        match parent {
+            Some(parent) => children[*parent].push(index),
+            None => walk.push(Walk::Enter(index)),
+        }
+    }
+    let mut line = Line::default();
+    while let Some(step) = walk.pop() {
+        match step {
+            Walk::Enter(index) => {
+                line.enter(index, &prebuilds[index], found);
+                caches(&prebuilds[index], &line, found);
+                variables(&prebuilds[index], found);
+                walk.push(Walk::Leave(index));
+                walk.extend(children[index].iter().copied().map(Walk::Enter));
+            }
+            Walk::Leave(index) => line.leave(&prebuilds[index]),
+        }
     }
 }
 
-/// Clones must not meet, also not with those of a parent. One report for each clone is enough.
-fn clones(
-    document: &Document,
-    parents: &[Option<usize>],
-    index: usize,
-    found: &mut Vec<Diagnostic>,
-) {
-    let own = &document.prebuilds[index].repos;
-    for (at, repo) in own.iter().enumerate() {
-        let above = std::iter::successors(parents[index], |parent| parents[*parent]);
-        let inherited = above.flat_map(|parent| &document.prebuilds[parent].repos);
-        // A child may complete what a parent took some files of.
-        let inherited = inherited.filter(|parents| !continues(repo, parents));
-        let other = own[..at].iter().chain(inherited).find_map(|other| {
-            let told = meet(repo, other)?;
-            Some((other.span, told))
-        });
-        if let Some((first, told)) = other {
-            found.push(
-                Diagnostic::error(code::PATHS_CLASH, repo.span, told, "this clone")
-                    .and(first, "the other")
-                    .help("give one of them another path=DIR"),
-            );
+impl<'a> Line<'a> {
+    fn enter(&mut self, owner: usize, prebuild: &'a Prebuild, found: &mut Vec<Diagnostic>) {
+        for repo in &prebuild.repos {
+            let Some(path) = repo.path.as_deref() else {
+                continue;
+            };
+            found.extend(self.meets(owner, path, repo));
+            self.clones.add(path, Landing { owner, repo });
         }
+        let mut own: Paths<Span> = Paths::default();
+        for file in &prebuild.files {
+            let path = &file.destination;
+            let other = own.met(path, |_| true).map(|(other, span)| {
+                let told = if other == path.as_str() {
+                    format!("both files land at `{other}`")
+                } else {
+                    format!(
+                        "`{}` and `{other}`: one would be a file and a folder",
+                        path.value
+                    )
+                };
+                (*span, told)
+            });
+            if let Some((first, told)) = other.or_else(|| self.file_meets_clone(owner, path)) {
+                found.push(
+                    Diagnostic::error(code::PATHS_CLASH, path.span, told, "this file")
+                        .and(first, "the other")
+                        .help("give one of them another path, or delete it"),
+                );
+            }
+            own.add(path, path.span);
+            self.files.add(path, path.span);
+        }
+    }
+
+    fn leave(&mut self, prebuild: &Prebuild) {
+        let clones = prebuild
+            .repos
+            .iter()
+            .filter_map(|repo| repo.path.as_deref());
+        clones.for_each(|path| self.clones.remove(path));
+        let files = prebuild.files.iter().map(|file| &file.destination);
+        files.for_each(|path| self.files.remove(path));
+    }
+
+    /// Clones must not meet, also not with those of a parent. One report for each clone is enough.
+    fn meets(&self, owner: usize, path: &str, repo: &Repo) -> Option<Diagnostic> {
+        // A child may complete what a parent took some files of.
+        let is_other = |other: &Landing| other.owner == owner || !continues(repo, other.repo);
+        let (other, clone) = self.clones.met(path, is_other)?;
+        let told = if other == path {
+            format!("both clones land at `{path}`")
+        } else {
+            format!("the clones at `{path}` and `{other}` are nested")
+        };
+        Some(
+            Diagnostic::error(code::PATHS_CLASH, repo.span, told, "this clone")
+                .and(clone.repo.span, "the other")
+                .help("give one of them another path=DIR"),
+        )
+    }
+
+    /// A file may land inside a clone, but not where the clone's folder is.
+    fn file_meets_clone(&self, owner: usize, path: &str) -> Option<(Span, String)> {
+        let (at, clone) = self.clones.covered(path, |clone| clone.owner == owner)?;
+        let told = format!("a file at `{path}`, where the clone at `{at}` lands");
+        Some((clone.repo.span, told))
     }
 }
 
@@ -47,76 +128,14 @@ fn continues(repo: &Repo, parents: &Repo) -> bool {
     is_same && parents.only.is_some()
 }
 
-fn meet(repo: &Repo, other: &Repo) -> Option<String> {
-    let (path, other) = (repo.path.as_deref()?, other.path.as_deref()?);
-    if path == other {
-        return Some(format!("both clones land at `{path}`"));
-    }
-    let is_nested = is_inside(path, other) || is_inside(other, path);
-    is_nested.then(|| format!("the clones at `{path}` and `{other}` are nested"))
-}
-
-fn files(prebuild: &Prebuild, found: &mut Vec<Diagnostic>) {
-    for (at, file) in prebuild.files.iter().enumerate() {
-        let path = &file.destination;
-        let other = prebuild.files[..at].iter().find_map(|other| {
-            let told = file_meets_file(path, &other.destination)?;
-            Some((other.destination.span, told))
-        });
-        let clone = || {
-            prebuild
-                .repos
-                .iter()
-                .find_map(|repo| file_meets_clone(path, repo))
-        };
-        if let Some((first, told)) = other.or_else(clone) {
-            found.push(
-                Diagnostic::error(code::PATHS_CLASH, path.span, told, "this file")
-                    .and(first, "the other")
-                    .help("give one of them another path, or delete it"),
-            );
-        }
-    }
-}
-
-fn file_meets_file(path: &str, other: &str) -> Option<String> {
-    if path == other {
-        return Some(format!("both files land at `{path}`"));
-    }
-    let is_nested = is_inside(path, other) || is_inside(other, path);
-    is_nested.then(|| format!("`{path}` and `{other}`: one would be a file and a folder"))
-}
-
-/// A file may land inside a clone, but not where the clone's folder is.
-fn file_meets_clone(path: &str, repo: &Repo) -> Option<(Span, String)> {
-    let clone = repo.path.as_deref()?;
-    let covers = path == clone || is_inside(clone, path);
-    covers.then(|| {
-        (
-            repo.span,
-            format!("a file at `{path}`, where the clone at `{clone}` lands"),
-        )
-    })
-}
-
 /// A cache may lie inside a clone, but hides what is at its own path and below.
-fn caches(
-    document: &Document,
-    parents: &[Option<usize>],
-    index: usize,
-    found: &mut Vec<Diagnostic>,
-) {
-    for cache in &document.prebuilds[index].caches {
-        let covers = |path: &str| path == cache.path || is_inside(path, &cache.path);
-        let line = std::iter::successors(Some(index), |prebuild| parents[*prebuild]);
-        let hidden = line.map(|at| &document.prebuilds[at]).find_map(|prebuild| {
-            let repos = prebuild.repos.iter();
-            let clones = repos.filter_map(|repo| Some(("clone", repo.path.as_deref()?, repo.span)));
-            let files = prebuild.files.iter().map(|file| &file.destination);
-            let files = files.map(|path| ("file", path.as_str(), path.span));
-            clones.chain(files).find(|(_, path, _)| covers(path))
-        });
-        if let Some((what, path, span)) = hidden {
+fn caches(prebuild: &Prebuild, line: &Line, found: &mut Vec<Diagnostic>) {
+    for cache in &prebuild.caches {
+        let clone = line.clones.covered(&cache.path, |_| true);
+        let clone = clone.map(|(path, clone)| ("clone", path, clone.repo.span));
+        let file = line.files.covered(&cache.path, |_| true);
+        let file = file.map(|(path, span)| ("file", path, *span));
+        if let Some((what, path, span)) = clone.or(file) {
             let message = format!("a cache at `{}` hides the {what} at `{path}`", cache.path);
             found.push(
                 Diagnostic::error(code::PATHS_CLASH, cache.span, message, "this cache")
@@ -149,7 +168,59 @@ fn variables(prebuild: &Prebuild, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn is_inside(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with('/'))
+/// Things by where they lie, several at one path. A look-up does not walk through all of them.
+struct Paths<'a, T>(BTreeMap<&'a str, Vec<T>>);
+
+impl<T> Default for Paths<'_, T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<'a, T> Paths<'a, T> {
+    fn add(&mut self, path: &'a str, thing: T) {
+        self.0.entry(path).or_default().push(thing);
+    }
+
+    /// Takes the last away that was added there.
+    fn remove(&mut self, path: &str) {
+        if let Some(things) = self.0.get_mut(path) {
+            things.pop();
+            if things.is_empty() {
+                self.0.remove(path);
+            }
+        }
+    }
+
+    /// Something that counts at the path, above it or below it.
+    fn met(&self, path: &str, counts: impl Fn(&T) -> bool) -> Option<(&'a str, &T)> {
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        let mut above = above.filter_map(|path| self.at(path, &counts));
+        above.next().or_else(|| self.covered(path, &counts))
+    }
+
+    /// Something that counts at the path or below it.
+    fn covered(&self, path: &str, counts: impl Fn(&T) -> bool) -> Option<(&'a str, &T)> {
+        if let Some(found) = self.at(path, &counts) {
+            return Some(found);
+        }
+        // What is below a folder begins with its path and `/`, and `0` is the next character.
+        let (first, end) = (format!("{path}/"), format!("{path}0"));
+        let range = (
+            Bound::Included(first.as_str()),
+            Bound::Excluded(end.as_str()),
+        );
+        let mut below = self.0.range::<str, _>(range);
+        below.find_map(|(path, things)| Some((*path, nearest(things, &counts)?)))
+    }
+
+    fn at(&self, path: &str, counts: impl Fn(&T) -> bool) -> Option<(&'a str, &T)> {
+        let (path, things) = self.0.get_key_value(path)?;
+        Some((*path, nearest(things, counts)?))
+    }
+}
+
+/// Of those that count, what was added last.
+fn nearest<T>(things: &[T], counts: impl Fn(&T) -> bool) -> Option<&T> {
+    things.iter().rev().find(|thing| counts(thing))
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Names, Target, cycle, unknown};
+use super::{Names, Target, unknown_target};
 use crate::code;
+use crate::cycle;
 use crate::decl::{Document, Group};
 use crate::diag::Diagnostic;
 use crate::span::Spanned;
@@ -17,7 +18,7 @@ pub(super) fn members(
     let groups = &document.groups;
     let resolved: Vec<_> = groups
         .iter()
-        .map(|group| resolve(group, names, found))
+        .map(|group| resolve(document, group, names, found))
         .collect();
     let inner = |members: &Vec<Target>| {
         let groups = members.iter().filter_map(|member| match member {
@@ -41,7 +42,12 @@ pub(super) fn members(
         .collect()
 }
 
-fn resolve(group: &Group, names: &Names, found: &mut Vec<Diagnostic>) -> Vec<Target> {
+fn resolve(
+    document: &Document,
+    group: &Group,
+    names: &Names,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut seen: BTreeMap<&str, &Spanned<String>> = BTreeMap::new();
     for member in &group.members {
@@ -55,12 +61,16 @@ fn resolve(group: &Group, names: &Names, found: &mut Vec<Diagnostic>) -> Vec<Tar
         }
         match names.get(member.value.as_str()) {
             Some(target) => targets.push(*target),
-            None => found.push(unknown(
-                "target",
-                member,
-                names.keys().copied(),
-                found.len(),
-            )),
+            None => {
+                let known = names.keys().copied();
+                found.push(unknown_target(
+                    document,
+                    "target",
+                    member,
+                    known,
+                    found.len(),
+                ));
+            }
         }
     }
     targets

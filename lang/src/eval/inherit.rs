@@ -9,7 +9,7 @@ use crate::decl::{self, Base as Declared, Prebuild};
 use crate::graph::{Base, Graph, Node, NodeId, Places, Resources};
 use crate::span::Span;
 
-const DEFAULTS: Resources = Resources {
+pub(crate) const DEFAULTS: Resources = Resources {
     cpu: 2,
     memory: 4 << 30,
     disk: 20 << 30,
@@ -81,7 +81,7 @@ fn env(
         .unwrap_or_default();
     for variable in &prebuild.env {
         env.insert(variable.name.value.clone(), variable.value.value.clone());
-        places.insert(variable.name.value.clone(), variable.at());
+        places.insert(variable.name.value.clone(), variable.at);
     }
     (env, places)
 }

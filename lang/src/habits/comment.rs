@@ -4,7 +4,7 @@ use super::Page;
 use crate::code;
 use crate::diag::Diagnostic;
 use crate::lex::{Kind, is_newline, is_space};
-use crate::limits::span;
+use crate::limits::{COMMENTS, span};
 
 const HELP: &str = "take lines away with `//`, or a whole node with `/-`";
 
@@ -15,7 +15,7 @@ impl Page<'_> {
             return at + 1;
         };
         let opening = span(self.file, token.start, token.start + 2);
-        if !closed && depth > 1 {
+        if !closed && (2..=COMMENTS).contains(&depth) {
             let written = &token.text(self.text)[2..];
             let inner = token.start + 2 + written.find("/*").unwrap_or(0);
             let inner = span(self.file, inner, inner + 2);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Limits;
 use crate::tree::{Data, Value};
 
 /// Cases that come out otherwise, and why.
@@ -35,9 +36,10 @@ fn read(bytes: Vec<u8>) -> Result<Vec<Node>, Vec<String>> {
     let mut loaded = Loaded {
         file: FileId(0),
         tree: None,
+        text: String::new(),
         repairs: Vec::new(),
     };
-    match limits::decode(bytes, FileId(0)) {
+    match limits::decode(bytes, Limits::NORMAL.file, FileId(0)) {
         (text, None) => loaded.parse(&text, &mut found),
         (_, Some(diagnostic)) => found.push(diagnostic),
     }
@@ -46,7 +48,7 @@ fn read(bytes: Vec<u8>) -> Result<Vec<Node>, Vec<String>> {
         .map(|diagnostic| diagnostic.code.to_string())
         .collect();
     match loaded.tree {
-        Some((nodes, _)) if codes.is_empty() => Ok(nodes),
+        Some(nodes) if codes.is_empty() => Ok(nodes),
         _ => Err(codes),
     }
 }

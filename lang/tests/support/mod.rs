@@ -7,7 +7,8 @@ use atelier_lang::graph::Graph;
 use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 use atelier_lang::{Inputs, evaluate};
 
-struct Memory(BTreeMap<String, Vec<u8>>);
+#[derive(Default)]
+pub(crate) struct Memory(pub(crate) BTreeMap<String, Vec<u8>>);
 
 impl World for Memory {
     fn read(&self, path: &VirtualPath, limit: u64) -> Result<Vec<u8>, ReadError> {
@@ -22,13 +23,19 @@ impl World for Memory {
     }
 }
 
+/// A library that tests use.
+const STD: &[(&str, &str)] = &[
+    ("tools", include_str!("std/tools.kdl")),
+    ("others", include_str!("std/others.kdl")),
+];
+
 /// The project's file, on the platform that tests expect.
 pub(crate) fn inputs() -> Inputs {
     let file = VirtualPath::new("prebuild.kdl");
     let file = file.unwrap_or_else(|| unreachable!("the path is inside the project"));
     Inputs {
-        file,
-        platform: "linux/amd64".to_owned(),
+        std: STD,
+        ..Inputs::new(file, "linux/amd64")
     }
 }
 

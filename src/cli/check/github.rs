@@ -80,6 +80,7 @@ impl Workspace {
 
     fn print(&self, level: &str, sources: &Sources, span: Option<Span>, title: &str, text: &str) {
         let place = span.map_or(String::new(), |span| {
+            let span = sources.in_project(span);
             let file = self.root.join(sources.name(span.file));
             let (file, line) = (property(&file.to_string_lossy()), sources.line(span));
             format!("file={file},line={line},")

@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, Label, Severity};
 use crate::span::Spanned;
 
 /// One shortest cycle of each knot, from its first member on. `edges[n]` are the things that `n` needs.
-pub(super) fn find(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(crate) fn find(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut graph: DiGraph<(), (), usize> = DiGraph::default();
     let nodes: Vec<_> = edges.iter().map(|_| graph.add_node(())).collect();
     for (from, targets) in edges.iter().enumerate() {
@@ -32,6 +32,31 @@ pub(super) fn find(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
         .into_iter()
         .map(|start| shortest(edges, &knot_of, start))
         .collect()
+}
+
+/// The things in such an order that what each needs comes before it. What is in a cycle, or needs one, is left out.
+pub(crate) fn order(edges: &[Vec<usize>]) -> Vec<usize> {
+    let mut missing: Vec<usize> = edges.iter().map(Vec::len).collect();
+    let mut needed_by = vec![Vec::new(); edges.len()];
+    for (from, targets) in edges.iter().enumerate() {
+        for to in targets {
+            needed_by[*to].push(from);
+        }
+    }
+    let mut order: Vec<usize> = (0..edges.len())
+        .filter(|index| missing[*index] == 0)
+        .collect();
+    let mut at = 0;
+    while let Some(done) = order.get(at).copied() {
+        for next in &needed_by[done] {
+            missing[*next] -= 1;
+            if missing[*next] == 0 {
+                order.push(*next);
+            }
+        }
+        at += 1;
+    }
+    order
 }
 
 /// The shortest way from `start` back to it, within its knot.
@@ -60,7 +85,7 @@ fn shortest(edges: &[Vec<usize>], knot_of: &[usize], start: usize) -> Vec<usize>
 }
 
 /// `a → b → a`, with every edge cited; `edges` are the names as each member writes the next.
-pub(super) fn diagnostic<'a>(
+pub(crate) fn diagnostic<'a>(
     names: impl Iterator<Item = &'a str>,
     edges: impl Iterator<Item = Spanned<String>>,
     verb: &str,
@@ -76,6 +101,7 @@ pub(super) fn diagnostic<'a>(
         severity: Severity::Error,
         message: closed.collect::<Vec<_>>().join(" → "),
         labels: names.iter().zip(edges).map(label).collect(),
+        trace: Vec::new(),
         help: Some("break it at one of these places".to_owned()),
         fix: None,
     }
@@ -91,5 +117,11 @@ mod tests {
         assert_eq!(find(&[vec![0], vec![]]), [vec![0]]);
         assert_eq!(find(&[vec![1, 2], vec![2], vec![0]]), [vec![0, 2]]);
         assert!(find(&[vec![1], vec![]]).is_empty());
+    }
+
+    #[test]
+    fn what_is_needed_comes_first() {
+        assert_eq!(order(&[vec![1, 2], vec![2, 2], vec![]]), [2, 1, 0]);
+        assert_eq!(order(&[vec![1], vec![0], vec![0], vec![]]), [3]);
     }
 }
