@@ -20,6 +20,7 @@ pub mod needs;
 mod problem;
 mod reach;
 pub mod refs;
+pub mod revision;
 mod run;
 mod submodules;
 mod trace;
@@ -33,6 +34,7 @@ pub use needs::Needs;
 pub use problem::Problem;
 pub use reach::Host;
 pub use refs::Refs;
+pub use revision::AtCommit;
 pub use tree::Listed;
 pub use whole::{Extras, Part};
 

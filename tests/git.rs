@@ -25,6 +25,8 @@ mod links;
 mod refs;
 #[path = "support/repo.rs"]
 mod repo;
+#[path = "git/revision.rs"]
+mod revision;
 #[path = "git/submodules.rs"]
 mod submodules;
 #[path = "git/tree.rs"]

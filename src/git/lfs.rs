@@ -15,10 +15,13 @@ use super::submodules::{Base, clone_url, same_server};
 use super::{Credential, Fetch, Git, Problem, RepoLocation, message};
 use crate::node::ObjectId;
 
+mod here;
 mod kept;
 mod store;
 
+pub(super) use here::checked_out;
 use kept::Kept;
+pub(super) use kept::LARGEST as LARGEST_POINTER;
 
 /// What of a repository's files is wanted.
 #[derive(Clone, Copy, Debug)]

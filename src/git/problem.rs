@@ -41,6 +41,8 @@ pub enum Problem {
     Empty,
     #[error("there is no {0}")]
     NoSuchReference(String),
+    #[error("several of its commits begin with {0}")]
+    Ambiguous(String),
     #[error("its HEAD names no branch")]
     NoDefaultBranch,
     #[error("commit {0} is gone (force-pushed?)")]
@@ -60,6 +62,9 @@ pub enum Problem {
     /// Of a file that is kept in LFS.
     #[error("the content of {path}, which is kept in LFS: {problem}")]
     Lfs { path: String, problem: Box<Problem> },
+    /// Of a file of a repository on this machine.
+    #[error("the content of {0}, which is kept in LFS, is not on this machine")]
+    LfsNotHere(String),
     #[error("the server does not have it")]
     NoLfsObject,
     #[error("there is no LFS server to ask: {0}")]
@@ -123,6 +128,7 @@ impl Problem {
             Self::Unlisted => "add it with `git submodule add`",
             Self::Lfs { problem, .. } => return problem.help() + KEEP_POINTERS,
             Self::NoLfsProgram => return "install git-lfs".to_owned() + KEEP_POINTERS,
+            Self::LfsNotHere(_) => "get it with `git lfs fetch`",
             Self::NoLfsObject => "run `git lfs push --all` where it is",
             Self::NoLfsServer(_) => "see that the server has LFS switched on",
             Self::NotOnDisk(_) => "run `git submodule update --init` in the repository",
@@ -149,6 +155,7 @@ impl Problem {
             Self::NoAuthority { .. } => "put it there, or change `git HOST ca=` in config.kdl",
             Self::Empty => "commit something, and push it if the repository is a server's",
             Self::NoSuchReference(_) => "check its spelling, or push it",
+            Self::Ambiguous(_) => "give more digits",
             Self::NoDefaultBranch => "say which branch with `branch=`",
             Self::CommitGone(_) => {
                 "run again to take the ref's new commit, after `atelier update` if it is locked; or name another commit"

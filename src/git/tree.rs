@@ -12,12 +12,11 @@ use memchr::memmem;
 use super::fetch::{Remover, address, at, call, layout, patiently, reach, start};
 use super::reach::Reach;
 use super::run::Call;
-use super::{Fetch, Git, GitError, Problem, RepoLocation};
+use super::{Fetch, Git, GitError, Problem, RepoLocation, lfs};
 use crate::node::ObjectId;
 
 /// What the specification of LFS says of pointers.
 const POINTER: &[u8] = b"\noid sha256:";
-const LARGEST_POINTER: u64 = 1024;
 
 /// For work on a repository of our own.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -139,7 +138,7 @@ impl Git {
         let told = String::from_utf8_lossy(&told).into_owned();
         let small = told.lines().filter_map(|line| {
             let (id, size) = line.split_once(' ')?;
-            (size.parse::<u64>().ok()? <= LARGEST_POINTER).then_some(id)
+            (size.parse::<u64>().ok()? <= lfs::LARGEST_POINTER).then_some(id)
         });
         let small: String = small.flat_map(|id| [id, "\n"]).collect();
         if small.is_empty() {

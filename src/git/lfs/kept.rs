@@ -4,6 +4,9 @@
 pub(super) const LINES: &str =
     "^(version https?://[^ ]+|ext-[0-9]-.*|oid sha256:[0-9a-f]{64}|size [0-9]+)$";
 
+/// So many bytes may a pointer have.
+pub(in crate::git) const LARGEST: u64 = 1024;
+
 /// A file that is kept in LFS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
@@ -35,6 +38,35 @@ pub(super) fn parse(found: &[u8]) -> Vec<Kept> {
         kept.extend(reading.take(number, text));
     }
     kept
+}
+
+/// Reads a whole file: `None` if it is no pointer.
+pub(super) fn pointer(path: &str, content: &[u8]) -> Option<Kept> {
+    if content.len() as u64 > LARGEST {
+        return None;
+    }
+    let lines = content.strip_suffix(b"\n")?.split(|&byte| byte == b'\n');
+    let mut reading = Reading::of(path.as_bytes());
+    let mut kept = None;
+    for (line, number) in lines.zip(1_u32..) {
+        if !is_of_pointer(line) {
+            return None;
+        }
+        // The size comes last, and has it all.
+        kept = reading.take(number.to_string().as_bytes(), line);
+    }
+    kept
+}
+
+/// The same as [`LINES`].
+fn is_of_pointer(line: &[u8]) -> bool {
+    let starts = ["version http://", "version https://", "ext-", "size "];
+    let digest = line.strip_prefix(b"oid sha256:");
+    starts
+        .iter()
+        .any(|start| line.starts_with(start.as_bytes()))
+        || digest
+            .is_some_and(|digest| digest.len() == 64 && digest.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// A file of which some lines have come.
@@ -79,7 +111,7 @@ impl<'a> Reading<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{parse, pointer};
 
     #[test]
     fn pointers_are_read_and_texts_are_not() {
@@ -97,5 +129,28 @@ mod tests {
             .map(|kept| (kept.shown(), &kept.oid, kept.size))
             .collect();
         assert_eq!(told, [("x.bin".to_owned(), &a, 5), ("e".to_owned(), &b, 0)]);
+    }
+    #[test]
+    fn a_file_is_a_pointer_as_a_whole_or_not_at_all() {
+        let oid = "a".repeat(64);
+        let version = "version https://git-lfs.github.com/spec/v1";
+        let whole = format!("{version}\noid sha256:{oid}\nsize 5\n");
+        let kept = pointer("x", whole.as_bytes()).unwrap();
+        assert_eq!((kept.oid.as_str(), kept.size), (oid.as_str(), 5));
+        let extended = format!("{version}\next-0-case sha256:{oid}\noid sha256:{oid}\nsize 5\n");
+        assert!(pointer("x", extended.as_bytes()).is_some());
+        for text in [
+            whole.trim_end().to_owned(),
+            format!("{whole}more\n"),
+            format!("{whole}size 5\n"),
+            format!("# a note\n{whole}"),
+            format!("{version}\nsize 5\n"),
+            format!("{version}\noid sha256:../../x\nsize 5\n"),
+            whole.replace("size 5", "size five"),
+            format!("{whole}{}", "\n".repeat(1024)),
+            String::new(),
+        ] {
+            assert_eq!(pointer("x", text.as_bytes()), None, "{text:?}");
+        }
     }
 }

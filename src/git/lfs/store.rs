@@ -10,7 +10,7 @@ use super::kept::Kept;
 use crate::git::fetch::{at, layout};
 use crate::git::{Problem, disk};
 
-fn place(git_dir: &Path, oid: &str) -> PathBuf {
+pub(super) fn place(git_dir: &Path, oid: &str) -> PathBuf {
     let folder = git_dir.join("lfs/objects").join(&oid[..2]);
     folder.join(&oid[2..4]).join(oid)
 }
