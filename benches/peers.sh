@@ -54,6 +54,12 @@ buildah_build() {
         --tag "localhost/atelier-bench-$name" --file "benches/$name.Dockerfile" "$context"
 }
 
+# nix-build with a store of its own, to be given a file.
+# shellcheck disable=SC2034 # for the rows
+nix_build=(env "NIX_STORE_DIR=$dir/nix/store" "NIX_STATE_DIR=$dir/nix/var" "NIX_LOG_DIR=$dir/nix/log"
+    "NIX_CONF_DIR=$dir/nix/etc" "HOME=$dir/nix/home"
+    nix-build --no-out-link --option sandbox false --option build-users-group "")
+
 # crun refuses control groups of two versions: it gets a mount namespace without the second.
 in_one_version() { unshare --mount sh -c 'umount /sys/fs/cgroup/unified 2>/dev/null; exec "$@"' sh "$@"; }
 

@@ -10,10 +10,7 @@ rows_no_op() {
     cat >"$dir/nix/default.nix" <<'EOF'
 derivation { name = "one"; system = builtins.currentSystem; builder = "/bin/sh"; args = [ "-c" "echo 1 > $out" ]; }
 EOF
-    # A trivial derivation, in a store of its own.
-    local nix=(env "NIX_STORE_DIR=$dir/nix/store" "NIX_STATE_DIR=$dir/nix/var" "NIX_LOG_DIR=$dir/nix/log"
-        "NIX_CONF_DIR=$dir/nix/etc" "HOME=$dir/nix/home"
-        nix-build --no-out-link --option sandbox false --option build-users-group "" "$dir/nix/default.nix")
+    local nix=("${nix_build[@]}" "$dir/nix/default.nix")
     quietly "${nix[@]}" || :
     quietly buildah_build example "$dir/context"
     for ((i = 0; i < runs; i++)); do
