@@ -1,15 +1,18 @@
 //! One leaf of any node changed, come or gone is one leaf in an explanation.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use atelier::explain::changes;
 use atelier::key::key;
+use atelier::key::tree::{Content, Tree, tree};
 use atelier::node::{
-    ContentKey, ImageDigest, Kind, ObjectId, ResolvedFile, ResolvedNode, ResolvedRepo,
-    ResolvedStep, Shell, Source, TreeEntry, User,
+    ContentKey, ImageDigest, Kind, ObjectFormat, ObjectId, ResolvedFile, ResolvedNode,
+    ResolvedRepo, ResolvedStep, Shell, Source, TreeEntry, User,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::nodes::{any_node, wallet};
+use crate::nodes::{any_node, base, manifests, only, wallet};
 
 /// A node with one thing changed, and what of it: the first and the last part of the field's name.
 type Mutated = (&'static str, String, ResolvedNode);
@@ -170,6 +173,9 @@ impl Mutations<'_> {
         self.add("repo", "submodules", |node| {
             flip_submodules(node.repos.get_mut(at).unwrap(), "", id);
         });
+        self.add("repo", "hash", |node| {
+            flip_format(node.repos.get_mut(at).unwrap());
+        });
         self.add("repo", at, |node| {
             drop(node.repos.insert(at.to_owned(), wallet()));
         });
@@ -319,6 +325,15 @@ fn flip_submodules(repo: &mut ResolvedRepo, _: &str, _: ObjectId) {
     }
 }
 
+fn flip_format(repo: &mut ResolvedRepo) {
+    if let ResolvedRepo::Only { format, .. } = repo {
+        *format = match format {
+            ObjectFormat::Sha1 => ObjectFormat::Sha256,
+            ObjectFormat::Sha256 => ObjectFormat::Sha1,
+        };
+    }
+}
+
 fn flip_lfs(repo: &mut ResolvedRepo) {
     match repo {
         ResolvedRepo::Commit { lfs, .. } | ResolvedRepo::Only { lfs, .. } => *lfs = !*lfs,
@@ -353,6 +368,62 @@ proptest! {
                 prop_assert_eq!(*parts.last().unwrap(), last.as_str());
             }
             prop_assert!(change.old.is_some() || change.new.is_some());
+        }
+    }
+}
+
+/// The leaves of some pieces, each by its name from the outside; but for those that say what an item is called, which
+/// encoding it has, and how it was hashed: with another of these it is another item, or another leaf tells it.
+fn leaves(within: &[String], pieces: &[Tree]) -> Vec<Vec<String>> {
+    let of_piece = |piece: &Tree| {
+        let name = [within, std::slice::from_ref(&piece.name)].concat();
+        let is_told = match piece.name.as_str() {
+            "scheme" | "name" | "path" | "mount" | "hash" => true,
+            "kind" => !within.is_empty(),
+            _ => false,
+        };
+        match &piece.content {
+            Content::Pieces(pieces) => leaves(&name, pieces),
+            Content::Text(_) if is_told => Vec::new(),
+            Content::Text(_) => vec![name],
+        }
+    };
+    pieces.iter().flat_map(of_piece).collect()
+}
+
+/// So the property above is about every field: one that is new is a leaf that nothing mutates.
+#[test]
+fn every_leaf_of_a_node_is_mutated() {
+    let parent = Source::Parent(ContentKey([1; 32]));
+    let needs = BTreeMap::from([("/opt/node".to_owned(), ContentKey([7; 32]))]);
+    let nodes = [
+        ResolvedNode {
+            needs,
+            provides: "/opt/app".to_owned(),
+            ..base()
+        },
+        ResolvedNode {
+            source: parent,
+            ..only(manifests())
+        },
+    ];
+    for node in nodes {
+        let mutated = mutations(&node, "x");
+        let changed = mutated.iter().flat_map(|(.., other)| changes(&node, other));
+        let changed: BTreeSet<Vec<String>> = changed
+            .map(|change| {
+                change
+                    .field
+                    .parts()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect()
+            })
+            .collect();
+        let leaves = leaves(&[], &tree(&node));
+        assert!(leaves.len() > 20, "{leaves:?}");
+        for leaf in leaves {
+            assert!(changed.contains(&leaf), "nothing mutates {leaf:?}");
         }
     }
 }
