@@ -11,6 +11,7 @@ mod build;
 mod check;
 mod config;
 mod depends;
+mod diff;
 mod doctor;
 mod eval;
 mod excerpt;
@@ -111,6 +112,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => Box::pin(check::check(args)).await,
         Command::Update(args) => Box::pin(update::update(args)).await,
         Command::Explain(args) => Box::pin(explain::explain(args)).await,
+        Command::Diff(args) => Box::pin(diff::diff(args)).await,
         Command::WhyDepends(args) => depends::why_depends(&args),
         Command::Up(args) => Box::pin(up::up(args)).await,
         Command::Ps(args) => sandboxes::ps(&args).await,

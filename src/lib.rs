@@ -24,6 +24,7 @@ pub mod realise;
 pub mod registry;
 pub mod resolve;
 mod retry_after;
+pub mod revision;
 pub mod schedule;
 pub mod stdlib;
 mod sys;

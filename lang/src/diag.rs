@@ -54,6 +54,16 @@ pub struct Outcome<T> {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl<T> Outcome<T> {
+    /// Without a finding.
+    pub fn of(value: T) -> Self {
+        Self {
+            value: Some(value),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "A{:04}", self.0)

@@ -132,6 +132,15 @@ impl Sources {
         self.files.iter().map(|(name, _)| name.as_str())
     }
 
+    /// Calls every file of the project by another name, made from the one it has.
+    pub fn name_all(&mut self, name: impl Fn(&str) -> String) {
+        let of_project = |called: &String| !called.starts_with(LIBRARY);
+        let names = self.files.iter_mut().map(|(called, _)| called);
+        for called in names.filter(|called| of_project(called)) {
+            *called = name(called);
+        }
+    }
+
     /// The file's path as people know it.
     pub fn name(&self, file: FileId) -> &str {
         self.files.get(file.0 as usize).map_or("", |(name, _)| name)

@@ -33,6 +33,9 @@ pub(super) enum Command {
     /// Say of a target and what it stands on: cached or not, and which lines of the file made the difference
     #[command(after_help = "Example: atelier explain web --against snap-0123456789ab")]
     Explain(ExplainArgs),
+    /// Compare snapshots, locks, or revisions of the file: exit 0 if all is the same, 10 if not
+    #[command(after_help = "Example: atelier diff HEAD~1 HEAD web")]
+    Diff(DiffArgs),
     /// Show which prebuilds lead from one to another that it stands on
     #[command(after_help = "Example: atelier why-depends web tools")]
     WhyDepends(WhyDependsArgs),
@@ -257,6 +260,24 @@ pub(super) struct ExplainArgs {
     /// What to compare with: a snapshot's KEY, the path of a LOCK, or the last bake of each target
     #[arg(long, value_name = "KEY|LOCK|last", default_value = "last")]
     pub against: String,
+    /// Print all of it as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub resolve: ResolveArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// A snapshot's KEY, the path of a LOCK or of a FILE, or a REVISION as git knows it
+    pub a: String,
+    /// The same
+    pub b: String,
+    /// [FILE] [TARGET…], as for `build`: of which file and targets
+    #[arg(value_name = "FILE|TARGET")]
+    pub words: Vec<String>,
     /// Print all of it as JSON
     #[arg(long)]
     pub json: bool,

@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use atelier_lang::graph::NodeId;
-use serde::Serialize;
 
 use super::args::ExplainArgs;
 use super::build::{Planned, interruptible, prepare};
 use super::failure::Failure;
 use super::interrupt::Interrupts;
-use super::leaves::{self, Leaf, Written};
 use super::log::key_prefix;
 use super::pinning::{LockFile, Pinning, read_lock};
 use super::project::{Project, Words};
@@ -17,9 +15,13 @@ use super::{stored, ui};
 use crate::backend::{Backend, Cancel, Snapshot};
 use crate::explain::{Change, changes, nearest, pair};
 use crate::key;
-use crate::node::ContentKey;
+use crate::node::{ContentKey, ResolvedNode};
 use crate::pin::PinnedNode;
 use crate::plan::{Action, Reason};
+
+mod report;
+
+use report::{Node, Report};
 
 /// What the nodes are compared with.
 enum Against {
@@ -111,7 +113,7 @@ impl Against {
 
 /// What is to be baked, beside the last bake of that target; without one, beside the nearest snapshot.
 async fn with_last(planned: &Planned<'_>) -> Result<Vec<Option<Comparison>>, Failure> {
-    let mut snapshots: Option<Vec<Snapshot>> = None;
+    let mut snapshots: Option<Vec<(Snapshot, ResolvedNode)>> = None;
     let mut compared = Vec::new();
     for (node, action) in planned.nodes.iter().zip(&planned.actions) {
         let Action::Bake(reason) = action else {
@@ -122,7 +124,7 @@ async fn with_last(planned: &Planned<'_>) -> Result<Vec<Option<Comparison>>, Fai
         if *reason == Reason::New {
             let snapshots = match &mut snapshots {
                 Some(snapshots) => snapshots,
-                none => none.insert(planned.backend.list().await?),
+                none => none.insert(stored::readable(planned.backend.list().await?)),
             };
             compared.push(
                 nearest(&node.resolved, name, snapshots).map(|near| Comparison {
@@ -160,13 +162,7 @@ async fn with_snapshot(
         let Some(other) = other.map(|other| others[other]) else {
             continue;
         };
-        let old = key::decode(&other.preimage).map_err(|error| {
-            let name = other.key.snapshot_name();
-            Failure::usage(
-                format!("{name} cannot be compared with: {error}"),
-                "it was keyed by another version of atelier: name another snapshot",
-            )
-        })?;
+        let old = stored::node(other)?;
         compared[index] = Some(Comparison {
             base: Base::Given {
                 key: other.key,
@@ -210,161 +206,5 @@ fn the_one(planned: &Planned<'_>) -> Result<Vec<usize>, Failure> {
             "a snapshot is compared with one target",
             "name the target too",
         )),
-    }
-}
-
-/// `atelier.explain/1`: fields in alphabetical order, nodes in build order.
-#[derive(Serialize)]
-struct Report {
-    nodes: Vec<Node>,
-    schema: &'static str,
-}
-
-#[derive(Serialize)]
-struct Node {
-    action: &'static str,
-    /// `null` where there is nothing to compare with, or no need.
-    against: Option<Other>,
-    /// Of a lost snapshot.
-    #[serde(skip)]
-    cause: Option<String>,
-    changes: Vec<Leaf>,
-    key: String,
-    name: String,
-    parent: Option<String>,
-    /// `null` for what is reused.
-    reason: Option<&'static str>,
-    snapshot: String,
-}
-
-/// What a node was compared with.
-#[derive(Serialize)]
-struct Other {
-    key: String,
-    /// `last`, `nearest`, `key` or `lock`.
-    kind: &'static str,
-    /// What it was baked for.
-    node: String,
-    snapshot: String,
-}
-
-impl Node {
-    fn of(
-        project: &Project,
-        node: &PinnedNode<'_>,
-        parent: Option<&PinnedNode<'_>>,
-        action: &Action,
-        compared: Option<&Comparison>,
-    ) -> Self {
-        let name = |node: &PinnedNode<'_>| node.node.name.value.clone();
-        let (reason, cause) = match action {
-            Action::Reuse(_) => (None, None),
-            Action::Bake(Reason::SnapshotLost(cause)) => {
-                (Some("snapshot-lost"), Some(cause.clone()))
-            }
-            Action::Bake(reason) => (Some(reason.kind()), None),
-        };
-        Self {
-            action: match action {
-                Action::Reuse(_) => "reuse",
-                Action::Bake(_) => "bake",
-            },
-            against: compared.map(|compared| Other::of(&compared.base, name(node))),
-            cause,
-            changes: compared.map_or(Vec::new(), |compared| {
-                let sources = &project.sources;
-                leaves::leaves(&compared.changes, None, Some(Written { node, sources }))
-            }),
-            key: node.key.to_hex(),
-            name: name(node),
-            parent: parent.map(name),
-            reason,
-            snapshot: node.key.snapshot_name(),
-        }
-    }
-
-    fn text(&self, width: usize) -> String {
-        let status = match self.reason {
-            None => "hit".to_owned(),
-            Some(reason) => format!("miss: {}", self.said(reason)),
-        };
-        let against = match &self.against {
-            Some(other) if matches!(other.kind, "key" | "lock") => {
-                other.said(&self.name, self.changes.len())
-            }
-            _ => String::new(),
-        };
-        let (name, snapshot) = (&self.name, &self.snapshot);
-        let head = format!("{name:width$}  {snapshot}  {status}{against}\n");
-        head + &leaves::text(&self.changes)
-    }
-
-    /// The reason in words.
-    fn said(&self, reason: &str) -> String {
-        let since = match &self.against {
-            Some(other) if other.kind == "last" => format!("its last bake, {}", other.snapshot),
-            _ => "its last bake".to_owned(),
-        };
-        let near = self
-            .against
-            .as_ref()
-            .filter(|other| other.kind == "nearest");
-        match (reason, near) {
-            ("new", Some(near)) => {
-                let near = near.said(&self.name, self.changes.len());
-                format!("new: it was never baked here{near}")
-            }
-            ("new", None) => "new: it was never baked here".to_owned(),
-            ("changed", _) => format!("changed since {since}"),
-            ("parent-changed", _) => {
-                format!("parent-changed, and nothing of its own since {since}")
-            }
-            ("evicted", _) => "evicted: it was here, and is gone".to_owned(),
-            ("snapshot-lost", _) => {
-                let cause = self.cause.as_deref().unwrap_or_default();
-                format!("snapshot-lost: {cause}")
-            }
-            (kind, _) => format!("{kind}: {since} was keyed in another way"),
-        }
-    }
-}
-
-impl Other {
-    fn of(base: &Base, name: String) -> Self {
-        let (kind, key, node) = match base {
-            Base::LastBake(key) => ("last", *key, name),
-            Base::Nearest { key, node } => ("nearest", *key, node.clone()),
-            Base::Given { key, node } => ("key", *key, node.clone()),
-            Base::Lock(key) => ("lock", *key, name),
-        };
-        Self {
-            key: key.to_hex(),
-            kind,
-            node,
-            snapshot: key.snapshot_name(),
-        }
-    }
-
-    /// Says what a node called `name` is beside it.
-    fn said(&self, name: &str, leaves: usize) -> String {
-        let whose = match self.node == name {
-            true => String::new(),
-            false => format!(" ({})", self.node),
-        };
-        let by = if self.kind == "lock" {
-            " of that lock"
-        } else {
-            ""
-        };
-        let snapshot = format!("{}{whose}{by}", self.snapshot);
-        let leaves = match leaves {
-            1 => "1 leaf".to_owned(),
-            count => format!("{count} leaves"),
-        };
-        match (self.kind, leaves.as_str()) {
-            ("nearest", _) => format!("; the nearest snapshot, {snapshot}, differs in {leaves}"),
-            (_, "0 leaves") => format!("; the same as {snapshot}"),
-            _ => format!("; differs from {snapshot} in {leaves}"),
-        }
     }
 }

@@ -71,22 +71,21 @@ pub(super) fn leaves(
     old: Option<Written<'_>>,
     new: Option<Written<'_>>,
 ) -> Vec<Leaf> {
-    let leaf = |change: &Change| {
+    let line = |change: &Change| {
         let is_there = change.new.is_some();
-        let there = new
-            .filter(|_| is_there)
-            .map(|new| new.line(&change.field, true));
-        let gone = || {
-            old.filter(|_| !is_there)
-                .map(|old| old.line(&change.field, true))
-        };
-        let head = || new.map(|new| new.line(&change.field, is_there));
-        Leaf {
-            field: change.field.to_string(),
-            line: there.or_else(gone).or_else(head),
-            new: change.new.clone(),
-            old: change.old.clone(),
+        match (old, new) {
+            (_, Some(new)) if is_there => Some(new.line(&change.field, true)),
+            // Where numbers count in another file, they say nothing of this one.
+            (Some(old), _) => Some(old.line(&change.field, !is_there)),
+            (None, Some(new)) => Some(new.line(&change.field, false)),
+            (None, None) => None,
         }
+    };
+    let leaf = |change: &Change| Leaf {
+        field: change.field.to_string(),
+        line: line(change),
+        new: change.new.clone(),
+        old: change.old.clone(),
     };
     changes.iter().map(leaf).collect()
 }

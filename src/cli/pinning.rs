@@ -7,17 +7,18 @@ use atelier_lang::code;
 use atelier_lang::diag::{self, Diagnostic};
 use atelier_lang::document::LIMIT;
 use atelier_lang::graph::{Base, Graph, NodeId};
-use atelier_lang::source::{Sources, VirtualPath, World};
+use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 
 use super::args::ResolveArgs;
 use super::failure::Failure;
-use super::project::{self, Project};
+use super::project::{self, Project, Then};
 use super::ui;
 use crate::draft;
 use crate::lock::{self, Lock, Locked, NotLocked};
 use crate::pin::{self, PinnedNode, Secrets};
 use crate::resolve::live::Live;
 use crate::resolve::{OnlyInput, Pinned, resolve_all};
+use crate::revision::Revised;
 use crate::world::Disk;
 
 /// What the command line says of pins.
@@ -58,6 +59,7 @@ impl Pinning {
 }
 
 /// A lock to pin by, and what people call its file.
+#[derive(Clone)]
 pub(super) struct LockFile {
     pub name: String,
     /// `None` if there is none.
@@ -72,13 +74,7 @@ impl Project {
         pinning: &Pinning,
         live: &Live,
     ) -> Result<Resolved, Failure> {
-        let file = LockFile {
-            name: self.lock_name(),
-            lock: match pinning.lock {
-                LockUse::Pins | LockUse::Decides => self.lock()?,
-                LockUse::Ignored => None,
-            },
-        };
+        let file = self.lock_file(pinning)?;
         let pinned = self.resolve_by(needed, pinning, file, live).await?;
         for notice in pinned.notices() {
             ui::notice(notice);
@@ -88,7 +84,21 @@ impl Project {
         Ok(Resolved { pinned, warnings })
     }
 
-    /// The same by a lock that may be another one.
+    /// The project's lock, as far as the command line lets it pin.
+    pub(super) fn lock_file(&self, pinning: &Pinning) -> Result<LockFile, Failure> {
+        Ok(LockFile {
+            name: match &self.then {
+                Some(then) => then.of(&self.lock_name()),
+                None => self.lock_name(),
+            },
+            lock: match pinning.lock {
+                LockUse::Pins | LockUse::Decides => self.lock()?,
+                LockUse::Ignored => None,
+            },
+        })
+    }
+
+    /// The same by a lock that may be another one, and without a word of what was found.
     pub(super) async fn resolve_by(
         &self,
         needed: &[NodeId],
@@ -97,7 +107,6 @@ impl Project {
         live: &Live,
     ) -> Result<Pinned, Failure> {
         let LockFile { name, lock } = file;
-        let lock = lock.filter(|_| pinning.lock != LockUse::Ignored);
         let is_there = lock.is_some();
         let lock = lock.unwrap_or_default();
         let pins = Locked { lock: &lock, live };
@@ -113,7 +122,13 @@ impl Project {
             let (input, unlocked) = (&other.input, unlocked(other, &name));
             ui::notice(&format!("{input} is resolved anew, {unlocked}"));
         }
-        let pinned = resolve_all(&self.graph, needed, &pins).await;
+        let (graph, now) = (&self.graph, &pins);
+        let pinned = match &self.then {
+            Some(Then { revision, .. }) => {
+                resolve_all(graph, needed, &Revised { revision, now }).await
+            }
+            None => resolve_all(graph, needed, now).await,
+        };
         for notice in self.registries.notices() {
             ui::notice(&notice);
         }
@@ -134,7 +149,20 @@ impl Project {
 
     /// Where the inputs of the nodes are looked for, image `host` among them.
     pub(super) fn world(&self, needed: &[NodeId], secrets: &Secrets) -> Result<Live, Failure> {
-        let live = self.live(needed, secrets)?;
+        self.with_host_paths(self.live(needed, secrets)?, needed)
+    }
+
+    /// The same world for the nodes of this project too.
+    pub(super) fn join_world(
+        &self,
+        live: Live,
+        needed: &[NodeId],
+        secrets: &Secrets,
+    ) -> Result<Live, Failure> {
+        self.with_host_paths(self.with_credentials(live, needed, secrets), needed)
+    }
+
+    fn with_host_paths(&self, live: Live, needed: &[NodeId]) -> Result<Live, Failure> {
         let is_host =
             |base: &Base| matches!(base, Base::Image(image) if self.config.is_host(image));
         match needed.iter().any(|&id| is_host(&self.graph.node(id).base)) {
@@ -145,6 +173,11 @@ impl Project {
 
     /// The project's lock, if there is one.
     pub(super) fn lock(&self) -> Result<Option<Lock>, Failure> {
+        if let Some(then) = &self.then {
+            let name = then.of(&self.lock_name());
+            let lock = then.lock.clone().map(|read| lock::read(&name, read));
+            return Ok(lock.transpose()?);
+        }
         let is_absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
         if self.lock_path().symlink_metadata().is_err_and(is_absent) {
             return Ok(None);
@@ -187,20 +220,22 @@ impl Project {
 /// Reads a lock, wherever it is.
 pub(super) fn read_lock(path: &Path) -> Result<LockFile, Failure> {
     let name = path.display().to_string();
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let inside = absolute.file_name().map(|name| name.to_string_lossy());
-    let inside = inside.and_then(|name| VirtualPath::new(&name));
-    let (Some(folder), Some(inside)) = (absolute.parent(), inside) else {
-        return Err(Failure::usage(
-            format!("`{name}` is no file"),
-            "name a lock",
-        ));
-    };
-    let read = Disk::new(folder).read(&inside, LIMIT);
     Ok(LockFile {
-        lock: Some(lock::read(&name, read)?),
+        lock: Some(lock::read(&name, read_apart(path))?),
         name,
     })
+}
+
+/// Reads a file that belongs to no project.
+pub(super) fn read_apart(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let refused = || ReadError::Refused(format!("{} is no file", path.display()));
+    let absolute = std::path::absolute(path).map_err(|_| refused())?;
+    let name = absolute.file_name().map(|name| name.to_string_lossy());
+    let name = name.and_then(|name| VirtualPath::new(&name));
+    match (absolute.parent(), name) {
+        (Some(folder), Some(name)) => Disk::new(folder).read(&name, LIMIT),
+        _ => Err(refused()),
+    }
 }
 
 /// Why an input has no entry in the lock called `name`.

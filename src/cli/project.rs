@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use atelier_lang::diag::{Diagnostic, Severity};
+use atelier_lang::diag::Diagnostic;
 use atelier_lang::graph::{Graph, NodeId};
-use atelier_lang::source::{Sources, VirtualPath};
-use atelier_lang::{Inputs, Limits, evaluate};
+use atelier_lang::source::Sources;
+use atelier_lang::{Inputs, evaluate};
 use secrecy::SecretString;
 
-use super::args::{EnvArgs, FileArgs, LimitsKind, SandboxKind, SecretArgs, StoreArgs};
+use super::args::{EnvArgs, FileArgs, SandboxKind, SecretArgs, StoreArgs};
 use super::failure::Failure;
 use super::{config, exit, ui};
 use crate::backend::local::{Isolation, Local};
@@ -18,8 +18,13 @@ use crate::git::Git;
 use crate::pin::{self, Secrets};
 use crate::registry::Registries;
 use crate::resolve::live::Live;
-use crate::stdlib;
 use crate::world::Disk;
+
+mod place;
+mod then;
+
+use place::Place;
+pub(super) use then::Then;
 
 const FILE: &str = "prebuild.kdl";
 
@@ -41,6 +46,8 @@ pub(super) struct Project {
     pub isolation: Isolation,
     /// Where its images of registries come from.
     pub registries: Registries,
+    /// Where it is the project of a revision: what else of that it takes.
+    pub then: Option<Then>,
 }
 
 /// The words of `[FILE] [TARGET…]`.
@@ -81,54 +88,20 @@ impl Project {
         given: &FileArgs,
         args: &StoreArgs,
     ) -> Result<Self, Failure> {
-        let (file, root) = locate(file)?;
-        let config = config::load(args, Some(&root))?;
-        let store = config::store(&config)?;
-        let inside = file
-            .strip_prefix(&root)
-            .unwrap_or(&file)
-            .to_string_lossy()
-            .into_owned();
-        let Some(inside) = VirtualPath::new(&inside) else {
-            return Err(Failure::usage(
-                format!("`{inside}` is no file"),
-                "name a file",
-            ));
-        };
-        let inputs = Inputs {
-            params: params(given)?,
-            limits: match given.limits {
-                LimitsKind::Normal => Limits::NORMAL,
-                LimitsKind::Large => Limits::LARGE,
-            },
-            std: stdlib::FILES,
-            ..Inputs::new(inside, platform())
-        };
-        let (sources, outcome) = evaluate(&Disk::new(&root), &inputs);
-        let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = outcome
-            .diagnostics
-            .into_iter()
-            .partition(|found| found.severity == Severity::Error);
-        ui::show_diagnostics(&sources, &warnings);
-        match outcome.value {
-            Some(graph) if errors.is_empty() => Ok(Self {
-                file,
-                root,
-                inputs,
-                sources,
-                graph,
-                warnings,
-                registries: registries(&config, &store),
-                config,
-                store,
-                isolation: isolation(args),
-            }),
-            _ => Err(Failure::File {
-                sources,
-                diagnostics: errors,
-                exit: exit::FILE,
-            }),
-        }
+        let project = Self::read(file, given, args)?;
+        ui::show_diagnostics(&project.sources, &project.warnings);
+        Ok(project)
+    }
+
+    /// The same without a word of what is no error.
+    pub(super) fn read(
+        file: Option<PathBuf>,
+        given: &FileArgs,
+        args: &StoreArgs,
+    ) -> Result<Self, Failure> {
+        let place = Place::find(file, given, args)?;
+        let (sources, outcome) = evaluate(&Disk::new(&place.root), &place.inputs);
+        place.project(args, sources, outcome)
     }
 
     /// The graph as it is on every machine: a platform that the file does not state is empty. Its nodes are the same.
@@ -160,7 +133,7 @@ impl Project {
         Ok(needed)
     }
 
-    fn no_target(&self, unknown: &str) -> Failure {
+    pub(super) fn no_target(&self, unknown: &str) -> Failure {
         let nodes = self.graph.nodes.iter();
         let names: Vec<&str> = nodes.map(|node| node.name.value.as_str()).collect();
         let text = format!("{} has no target `{unknown}`", self.file.display());
@@ -182,9 +155,7 @@ impl Project {
 
     /// Git, as the configuration has it.
     pub(super) fn git(&self) -> Result<Git, Failure> {
-        let git = Git::new(&self.store, std::env::vars_os());
-        let git = git.map_err(|error| Failure::machine(&error.to_string()))?;
-        Ok(git.with_hosts(self.config.git_hosts()))
+        Ok(git(&self.store)?.with_hosts(self.config.git_hosts()))
     }
 
     /// Where the inputs of the nodes are looked for.
@@ -198,13 +169,28 @@ impl Project {
                 live = live.with_alias(name.clone(), image.value.clone(), origin);
             }
         }
+        Ok(self.with_credentials(live, needed, secrets))
+    }
+
+    /// The same for these nodes too.
+    pub(super) fn with_credentials(
+        &self,
+        mut live: Live,
+        needed: &[NodeId],
+        secrets: &Secrets,
+    ) -> Live {
         for repo in needed.iter().flat_map(|&id| &self.graph.node(id).repos) {
             if let Some(credential) = pin::credential(repo, secrets) {
                 live = live.with_credential(repo.source.value.clone(), credential);
             }
         }
-        Ok(live)
+        live
     }
+}
+
+/// The machine's git, for what reaches no server.
+pub(super) fn git(store: &Path) -> Result<Git, Failure> {
+    Git::new(store, std::env::vars_os()).map_err(|error| Failure::machine(&error.to_string()))
 }
 
 /// Where the store is, for what concerns no project.
@@ -228,7 +214,7 @@ fn registries(config: &Config, store: &Path) -> Registries {
     Registries::new(store, config.registry_settings(), std::env::vars_os())
 }
 
-fn isolation(args: &StoreArgs) -> Isolation {
+pub(super) fn isolation(args: &StoreArgs) -> Isolation {
     Isolation {
         direct: args.sandbox == SandboxKind::Direct,
         accept_direct: args.accept_direct,
@@ -270,26 +256,6 @@ pub(super) fn secrets(args: &SecretArgs) -> Result<Secrets, Failure> {
         secrets.insert(name.to_owned(), SecretString::from(value));
     }
     Ok(secrets)
-}
-
-/// Reads `--param NAME=VALUE`.
-fn params(args: &FileArgs) -> Result<BTreeMap<String, String>, Failure> {
-    let mut params = BTreeMap::new();
-    for word in &args.params {
-        let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            return Err(Failure::usage(
-                format!("`--param {word}` is not understood"),
-                "write --param NAME=VALUE",
-            ));
-        };
-        if params.insert(name.to_owned(), value.to_owned()).is_some() {
-            return Err(Failure::usage(
-                format!("`--param {name}` is given twice"),
-                "give it once",
-            ));
-        }
-    }
-    Ok(params)
 }
 
 /// Reads `--env NAME=VALUE`.

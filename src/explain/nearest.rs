@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use super::{Change, changes};
 use crate::backend::Snapshot;
-use crate::key;
 use crate::node::ResolvedNode;
 
 /// A snapshot, and what of a node differs from it.
@@ -14,14 +13,16 @@ pub struct Near<'a> {
     pub changes: Vec<Change>,
 }
 
-/// The snapshot from which a node called `name` differs in the fewest leaves; of several, one of the same name, and then
-/// the newest. `None` if no
-/// snapshot has anything of it.
-pub fn nearest<'a>(node: &ResolvedNode, name: &str, snapshots: &'a [Snapshot]) -> Option<Near<'a>> {
-    let near = snapshots.iter().filter_map(|snapshot| {
-        let other = key::decode(&snapshot.preimage).ok()?;
-        let changes = changes(&other, node);
-        Some(Near { snapshot, changes })
+/// Of snapshots and what they were made of, the one from which a node called `name` differs in the fewest leaves; of
+/// several, one of the same name, and then the newest. `None` if no snapshot has anything of it.
+pub fn nearest<'a>(
+    node: &ResolvedNode,
+    name: &str,
+    snapshots: &'a [(Snapshot, ResolvedNode)],
+) -> Option<Near<'a>> {
+    let near = snapshots.iter().map(|(snapshot, other)| Near {
+        snapshot,
+        changes: changes(other, node),
     });
     let near = near.min_by_key(|near| {
         let snapshot = near.snapshot;

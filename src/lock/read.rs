@@ -96,9 +96,9 @@ impl Reader<'_> {
                 let fault = Diagnostic::error(UNUSABLE, first.head(), message, "this version");
                 // Its entries may be others.
                 self.found.clear();
-                self.found.push(
-                    fault.help("upgrade atelier; for this run, --fresh goes without the lock"),
-                );
+                let help =
+                    "upgrade atelier; for this run, --fresh goes without the project's own lock";
+                self.found.push(fault.help(help));
                 return;
             }
             _ => self.no_version(first.head(), "something else comes first"),

@@ -16,7 +16,12 @@ pub const LIMIT: u64 = 16 << 20;
 
 /// Reads and hashes one file of the project at `root`.
 pub fn pin(root: &Path, path: &VirtualPath) -> Result<PinnedFile, PinError> {
-    let content = read_beneath(root, path, LIMIT).map_err(|error| pin_error(path, error))?;
+    of(path, read_beneath(root, path, LIMIT))
+}
+
+/// The file at `path`, of which this was read.
+pub fn of(path: &VirtualPath, read: Result<Vec<u8>, ReadError>) -> Result<PinnedFile, PinError> {
+    let content = read.map_err(|error| pin_error(path, error))?;
     Ok(PinnedFile {
         hash: *blake3::hash(&content).as_bytes(),
         content,

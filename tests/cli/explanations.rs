@@ -27,7 +27,7 @@ prebuild app {
 }
 "##;
 
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     let project = Project::empty();
     project.write("name", "ann\n");
     project.write("prebuild.kdl", FILE);
@@ -36,7 +36,7 @@ fn project() -> Project {
 }
 
 /// Digests by letters, in the order in which they come.
-fn lettered(text: &str) -> String {
+pub(crate) fn lettered(text: &str) -> String {
     let mut letters: BTreeMap<String, char> = BTreeMap::new();
     let mut shown = String::new();
     let mut digits = String::new();

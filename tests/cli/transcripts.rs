@@ -63,7 +63,11 @@ fn run(served: &Served, line: &str, last: i32) -> (String, i32) {
         return (String::new(), 0);
     }
     let Some(words) = line.strip_prefix("atelier ") else {
-        let output = served.project.command("sh").args(["-euc", line]).output();
+        let mut shell = served.project.command("sh");
+        for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "EMAIL"] {
+            shell.env(name, "ann@example.org");
+        }
+        let output = shell.args(["-euc", line]).output();
         let output = output.unwrap();
         let text = [output.stdout, output.stderr].concat();
         return (
