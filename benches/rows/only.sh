@@ -59,7 +59,8 @@ ScriptAlias / "$(git --exec-path)/git-http-backend/"
 </Directory>
 END
     } >"$only/apache.conf"
-    apache2 -D FOREGROUND -f "$only/apache.conf" >>"$log" 2>&1 &
+    # It ends with its whole group.
+    setsid setpriv --pdeathsig TERM apache2 -D FOREGROUND -f "$only/apache.conf" >>"$log" 2>&1 &
     server=$!
     until git ls-remote "$url" >/dev/null 2>&1; do
         kill -0 "$server"
