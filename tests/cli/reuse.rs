@@ -231,6 +231,34 @@ fn parameters_of_the_command_line() {
         .expect(0);
 }
 
+/// behaviours 2.7: what is not given is the default, with its key; what is given as nothing is not.
+#[test]
+fn a_parameter_that_is_not_given_is_its_default_and_an_empty_one_is_neither() {
+    let project = Project::new(
+        "param place default=world\nfrom dev-base\nenv PLACE=(f)\"{place}\"\nrun \"echo <$PLACE> > place\"",
+    );
+    let key = |words: &[&str]| {
+        let ran = project
+            .run(&[&["plan", "--json"], words].concat())
+            .expect(0);
+        ran.column("key").remove(0).1
+    };
+    let unset = key(&[]);
+    let [default, empty, other] = ["world", "", "moon"].map(|value| {
+        let given = format!("place={value}");
+        key(&["--param", &given])
+    });
+    assert_eq!(unset, default);
+    assert_ne!(unset, empty);
+    assert_ne!(unset, other);
+    assert_ne!(empty, other);
+    // Without a default there is no key at all.
+    project.edit("param place default=world", "param place");
+    let ran = project.run(&["plan", "--json"]).expect(3);
+    assert_eq!(ran.stdout, "");
+    assert_eq!(key(&["--param", "place="]), empty);
+}
+
 #[test]
 fn files_of_machines_may_be_larger() {
     let mut file = String::from("prebuild a0 { from dev-base; }\n");

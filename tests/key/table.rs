@@ -410,9 +410,7 @@ fn row_22_a_stub_has_no_content_in_its_key() {
     );
 }
 
-/// A variable that is not set, empty, or set to a value: three keys.
-///
-/// behaviours 2.7
+/// behaviours 2.7: a variable that is not set, empty, or set to a value. (Parameters are tested on the command line.)
 #[test]
 fn unset_empty_and_set_are_three_keys() {
     let set = "from base\nrun x\nenv A=1";
