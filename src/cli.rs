@@ -12,6 +12,7 @@ mod check;
 mod config;
 mod depends;
 mod diff;
+mod doc;
 mod doctor;
 mod eval;
 mod excerpt;
@@ -19,6 +20,7 @@ mod exec;
 mod explain;
 mod failure;
 mod fsck;
+mod given;
 mod graph;
 mod history;
 mod input;
@@ -27,6 +29,7 @@ mod key;
 mod leaves;
 mod log;
 mod pinning;
+mod place;
 mod progress;
 mod project;
 mod report;
@@ -122,7 +125,8 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Snapshots(args) => snapshots::snapshots(&args).await,
         Command::Log(args) => log::log(&args),
         Command::Eval(args) => Box::pin(eval::eval(args)).await,
-        Command::Graph(args) => graph::graph(&args),
+        Command::Doc(args) => doc::doc(&args),
+        Command::Graph(args) => Box::pin(graph::graph(args)).await,
         Command::Key(args) => key::key(&args),
         Command::Fsck(args) => fsck::fsck(&args).await,
         Command::Doctor(args) => doctor::doctor(&args).await,

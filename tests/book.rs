@@ -83,7 +83,7 @@ fn every_example_of_the_page_on_reuse_evaluates() {
     let examples: Vec<&str> = blocks
         .map(|block| block.split("```").next().unwrap())
         .collect();
-    assert_eq!(examples.len(), 5);
+    assert_eq!(examples.len(), 6);
     for example in examples {
         let path = VirtualPath::new("app/prebuild.kdl").unwrap();
         let inputs = Inputs::new(path, "linux/amd64");

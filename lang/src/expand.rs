@@ -5,6 +5,7 @@
 //! length before the text. Recursion follows blocks and templates, both at most sixteen deep.
 
 mod define;
+pub(crate) mod describe;
 mod imports;
 mod kind;
 mod matrix;
@@ -27,6 +28,7 @@ use crate::files::Files;
 use crate::source::{Sources, World};
 use crate::span::{FileId, Span};
 use crate::tree::Node;
+use imports::Library;
 use scope::{Bindings, Expander};
 use target::AllCells;
 
@@ -87,7 +89,7 @@ pub(crate) fn expand(
     files: &mut Files,
     mut found: Found<'_>,
 ) -> (Vec<Expanded>, BTreeSet<Span>) {
-    let loaded = imports::load(world, inputs, sources, files, &mut found);
+    let loaded = imports::load(world, inputs, Library::Used, sources, files, &mut found);
     let Some((modules, trees)) = loaded else {
         return Default::default();
     };

@@ -7,6 +7,7 @@ pub mod code;
 mod cycle;
 mod decl;
 pub mod diag;
+pub mod doc;
 pub mod document;
 mod eval;
 mod expand;

@@ -61,6 +61,11 @@ impl VirtualPath {
         }
     }
 
+    /// The root itself.
+    pub fn root() -> Self {
+        Self(String::new())
+    }
+
     /// The folder that it lies in; empty for the root.
     pub fn folder(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)

@@ -72,6 +72,9 @@ pub(super) enum Command {
     /// Print which target starts from which
     #[command(after_help = "Example: atelier graph --format mermaid")]
     Graph(GraphArgs),
+    /// Print the parameters of the file, and the templates that it can use
+    #[command(after_help = "Example: atelier doc std.bun")]
+    Doc(DocArgs),
     /// Try what sandboxes need of this machine, and say what is missing
     #[command(after_help = "Example: atelier doctor --json")]
     Doctor(DoctorArgs),
@@ -425,6 +428,16 @@ pub(super) struct EvalArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct DocArgs {
+    /// [FILE] [TEMPLATE…]: all templates, unless some are named
+    #[arg(value_name = "FILE|TEMPLATE")]
+    pub words: Vec<String>,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct GraphArgs {
     /// [FILE] [TARGET…], as for `build`
     #[arg(value_name = "FILE|TARGET")]
@@ -432,8 +445,11 @@ pub(super) struct GraphArgs {
     /// What draws it
     #[arg(long, value_name = "KIND", default_value = "dot")]
     pub format: GraphFormat,
+    /// Pin the inputs, and colour what is in the store
+    #[arg(long)]
+    pub hits: bool,
     #[command(flatten)]
-    pub file: FileArgs,
+    pub resolve: ResolveArgs,
     #[command(flatten)]
     pub store: StoreArgs,
 }

@@ -5,7 +5,8 @@ use super::build::prepare;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
 use super::pinning::Pinning;
-use super::project::{self, Project, Words};
+use super::place::{Place, Words};
+use super::project::Project;
 use super::report::{self, Plan};
 use super::{exit, ui};
 use crate::backend::Backend;
@@ -29,7 +30,7 @@ pub(super) async fn check(args: CheckArgs) -> Result<u8, Failure> {
     let is_github = args.format == CheckFormat::Github;
     let workspace = match is_github {
         true => Some(github::Workspace::of(
-            &project::locate(words.file.clone())?.1,
+            &Place::find(words.file.clone())?.root,
         )),
         false => None,
     };

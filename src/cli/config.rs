@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::{ConfigArgs, StoreArgs};
 use super::failure::Failure;
-use super::{project, report, ui};
+use super::{place, report, ui};
 use crate::config::{Backend, Caller, Config, Origin, Registry, Server};
 use crate::resolve::image;
 
@@ -49,7 +49,7 @@ pub(super) fn store(config: &Config) -> Result<PathBuf, Failure> {
 
 /// `config`: each value, and where it came from.
 pub(super) fn config(args: &ConfigArgs) -> Result<u8, Failure> {
-    let root = project::root_here()?;
+    let root = place::root_here()?;
     let config = load(&args.store, Some(&root))?;
     let rows = rows(&config)?;
     if args.json {

@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::args::WhyDependsArgs;
 use super::failure::Failure;
 use super::leaves::Line;
-use super::project::{Project, Words};
+use super::place::Words;
+use super::project::Project;
 use super::{report, ui};
 
 /// `atelier.why-depends/1`: fields in alphabetical order.

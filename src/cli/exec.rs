@@ -6,14 +6,14 @@ use std::io::IsTerminal;
 use super::args::ExecArgs;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
-use super::{input, project, sandboxes};
+use super::{given, input, project, sandboxes};
 use crate::backend::local::Local;
 use crate::backend::{Backend, Environment, Exec, SandboxId, SandboxState, Stdio};
 
 pub(super) async fn exec(args: ExecArgs) -> Result<u8, Failure> {
     let environment = Environment {
-        variables: project::variables(&args.env)?,
-        secrets: project::secrets(&args.secrets)?.into_iter().collect(),
+        variables: given::variables(&args.env)?,
+        secrets: given::secrets(&args.secrets)?.into_iter().collect(),
         path: Vec::new(),
     };
     input::lend()?;

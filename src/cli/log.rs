@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use super::args::LogArgs;
 use super::failure::Failure;
 use super::history::History;
-use super::project::{self, Project, Words};
+use super::place::Words;
+use super::project::{self, Project};
 use super::ui;
 
 pub(super) fn log(args: &LogArgs) -> Result<u8, Failure> {

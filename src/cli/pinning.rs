@@ -11,8 +11,8 @@ use atelier_lang::source::{ReadError, Sources, VirtualPath, World};
 
 use super::args::ResolveArgs;
 use super::failure::Failure;
-use super::project::{self, Project, Then};
-use super::ui;
+use super::project::{Project, Then};
+use super::{given, ui};
 use crate::draft;
 use crate::lock::{self, Lock, Locked, NotLocked};
 use crate::pin::{self, PinnedNode, Secrets};
@@ -48,7 +48,7 @@ enum LockUse {
 impl Pinning {
     pub(super) fn read(args: &ResolveArgs) -> Result<Self, Failure> {
         Ok(Self {
-            secrets: project::secrets(&args.secrets)?,
+            secrets: given::secrets(&args.secrets)?,
             lock: match (args.locked, args.fresh) {
                 (true, _) => LockUse::Decides,
                 (false, true) => LockUse::Ignored,

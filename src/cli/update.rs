@@ -10,8 +10,8 @@ use super::args::UpdateArgs;
 use super::build::interruptible;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
-use super::project::{self, Project};
-use super::ui;
+use super::project::Project;
+use super::{given, ui};
 use crate::backend::Cancel;
 use crate::backend::local::Local;
 use crate::lock::update::{self, Lockable, Moved, Selection};
@@ -22,7 +22,7 @@ use crate::resolve::live::Live;
 pub(super) async fn update(args: UpdateArgs) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let (file, names) = words(&args.words)?;
-    let secrets = project::secrets(&args.secrets)?;
+    let secrets = given::secrets(&args.secrets)?;
     let project = Project::load(file, &args.file, &args.store)?;
     let every: Vec<NodeId> = (0..project.graph.nodes.len()).map(NodeId).collect();
     // What is remembered of the machine is in the store, which is made if there is none.

@@ -9,6 +9,7 @@ mod checks;
 mod concurrent;
 mod crashes;
 mod credentials;
+mod describing;
 mod diffs;
 mod direct;
 mod environment;

@@ -29,7 +29,7 @@ prebuild web {
 group default web
 "#;
 
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     let project = Project::new(MAIN);
     fs::remove_file(project.root.join("prebuild.kdl")).unwrap();
     project.write("app/prebuild.kdl", MAIN);
@@ -37,7 +37,7 @@ fn project() -> Project {
     project
 }
 
-fn eval(project: &Project, words: &[&str]) -> String {
+pub(crate) fn eval(project: &Project, words: &[&str]) -> String {
     let words = [&["eval", "app/prebuild.kdl"], words].concat();
     project.run(&words).expect(0).stdout
 }
@@ -289,37 +289,4 @@ fn a_library_has_nothing_to_build() {
         "{}",
         ran.stderr
     );
-}
-
-#[test]
-fn graph_draws_what_starts_from_what() {
-    let project = project();
-    let graph = |format: &str| {
-        let words = [
-            "graph",
-            "app/prebuild.kdl",
-            "web-debian",
-            "--format",
-            format,
-        ];
-        project.run(&words).expect(0).stdout
-    };
-    let dot = "digraph atelier {
-    rankdir=LR;
-    node [shape=box];
-    \"image dev-base\" [label=\"dev-base\", shape=ellipse];
-    \"image dev-base\" -> \"org.base\";
-    \"org.base\" -> \"web-debian\";
-}
-";
-    assert_eq!(graph("dot"), dot);
-    let mermaid = "graph LR
-    i0([\"dev-base\"])
-    t0[\"org.base\"]
-    t1[\"web-debian\"]
-    i0 --> t0
-    t0 --> t1
-";
-    assert_eq!(graph("mermaid"), mermaid);
-    assert_eq!(graph("json"), eval(&project, &["web-debian", "--json"]));
 }

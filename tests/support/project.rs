@@ -15,6 +15,9 @@ use tempfile::TempDir;
 /// Longer than anything here takes, so that a test that hangs fails.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
+/// Commands that touch no store.
+const STORELESS: [&str; 4] = ["key", "doc", "fmt", "lint"];
+
 pub(crate) struct Project {
     /// Holds all the rest.
     _folder: TempDir,
@@ -101,7 +104,7 @@ impl Project {
     pub(crate) fn atelier(&self, words: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_atelier"));
         command.args(&words[..1]);
-        if words[0] != "key" {
+        if !STORELESS.contains(&words[0]) {
             command.arg("--store").arg(&self.store);
         }
         command.args(&words[1..]).stdin(Stdio::null());

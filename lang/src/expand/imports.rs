@@ -31,11 +31,20 @@ struct Loading<'a, 'f> {
     left: u64,
 }
 
+/// How much of the library is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Library {
+    /// What the files use.
+    Used,
+    Whole,
+}
+
 /// Reads what an evaluation needs, and the statements that are left of each file; the file itself comes first, then the
 /// others, nearest ones first. `None` if the file cannot be read, or files import each other.
 pub(super) fn load(
     world: &dyn World,
     inputs: &Inputs,
+    library: Library,
     sources: &mut Sources,
     files: &mut Files,
     found: &mut Found<'_>,
@@ -57,7 +66,7 @@ pub(super) fn load(
         loading.imports(at);
         at += 1;
     }
-    loading.std();
+    loading.std(library);
     let (modules, trees) = (loading.modules, loading.trees);
     let cycles = cycles(&modules);
     let is_sound = cycles.is_empty();
@@ -155,8 +164,8 @@ impl Loading<'_, '_> {
         module
     }
 
-    /// Reads the files of `std` that define what is used and not defined beside its use.
-    fn std(&mut self) {
+    /// Reads the files of `std` that define what is used and not defined beside its use, or all.
+    fn std(&mut self, library: Library) {
         let table = self.inputs.std;
         let mut defined: BTreeMap<&str, usize> = BTreeMap::new();
         for (index, (_, text)) in table.iter().enumerate() {
@@ -166,6 +175,9 @@ impl Loading<'_, '_> {
         let mut at = 0;
         while at < self.modules.list.len() {
             let mut wanted = BTreeSet::new();
+            if library == Library::Whole {
+                wanted.extend(0..table.len());
+            }
             let new = self.modules.list.iter().zip(&self.trees).skip(at);
             for (module, tree) in new {
                 let mut used = Vec::new();

@@ -19,20 +19,30 @@ pub(super) enum Kind {
     Words,
 }
 
+const NAMES: [(&str, Kind); 9] = [
+    ("text", Kind::Text),
+    ("int", Kind::Int),
+    ("bool", Kind::Bool),
+    ("version", Kind::Version),
+    ("name", Kind::Name),
+    ("path", Kind::Path),
+    ("url", Kind::Url),
+    ("image", Kind::Image),
+    ("words", Kind::Words),
+];
+
 impl Kind {
     pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "text" => Self::Text,
-            "int" => Self::Int,
-            "bool" => Self::Bool,
-            "version" => Self::Version,
-            "name" => Self::Name,
-            "path" => Self::Path,
-            "url" => Self::Url,
-            "image" => Self::Image,
-            "words" => Self::Words,
-            _ => return None,
-        })
+        let mut names = NAMES.iter();
+        names
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        let mut names = NAMES.iter();
+        let name = names.find(|(_, kind)| *kind == self);
+        name.map_or("text", |(name, _)| name)
     }
 
     /// What is wrong with a value of this type, if something is: what it is not, and the rule.
@@ -102,6 +112,12 @@ fn is_repository(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_those_of_the_table() {
+        assert!(NAMES.iter().map(|(name, _)| name).eq(crate::table::TYPES));
+        assert!(NAMES.iter().all(|(name, kind)| kind.name() == *name));
+    }
 
     #[test]
     fn values() {

@@ -10,6 +10,7 @@ use crate::cli::args::{FileArgs, StoreArgs};
 use crate::cli::failure::Failure;
 use crate::cli::log::key_prefix;
 use crate::cli::pinning::{LockFile, Pinning, read_apart, read_lock};
+use crate::cli::place::{self, Place};
 use crate::cli::project::{self, Project};
 use crate::cli::{config, stored, ui};
 use crate::git::Problem;
@@ -84,8 +85,8 @@ pub(super) fn store(file: Option<PathBuf>, args: &StoreArgs) -> Result<PathBuf, 
 
 fn root(file: Option<PathBuf>) -> Result<PathBuf, Failure> {
     match file {
-        Some(file) => Ok(project::locate(Some(file))?.1),
-        None => project::root_here(),
+        Some(file) => Ok(Place::find(Some(file))?.root),
+        None => place::root_here(),
     }
 }
 

@@ -1,17 +1,18 @@
 //! A project as of a revision of its repository.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use atelier_lang::diag::Outcome;
 use atelier_lang::document::LIMIT;
 use atelier_lang::graph::Graph;
 use atelier_lang::source::{ReadError, Sources, VirtualPath};
 
-use super::place::Place;
-use super::{Project, git, isolation, project_root};
+use super::unread::Unread;
+use super::{Project, git, isolation};
 use crate::backend::local::Local;
 use crate::cli::args::{FileArgs, StoreArgs};
 use crate::cli::failure::Failure;
+use crate::cli::place::Place;
 use crate::cli::ui;
 use crate::git::GitError;
 use crate::revision::Revision;
@@ -31,13 +32,13 @@ impl Project {
         args: &StoreArgs,
         revision: &str,
     ) -> Result<Self, Failure> {
-        let place = Place::find_once(file, given, args)?;
+        let unread = Unread::of(Place::find_once(file)?, given, args)?;
         let failed = |error: GitError| Failure::usage(error.to_string(), error.help());
         // Git has a file there.
-        Local::open(&place.store, isolation(args))?;
-        let (git, root) = (git(&place.store)?, place.root.clone());
+        Local::open(&unread.store, isolation(args))?;
+        let (git, root) = (git(&unread.store)?, unread.root.clone());
         let Some(revision) = Revision::open(git, root, revision).await.map_err(failed)? else {
-            let root = place.root.display();
+            let root = unread.root.display();
             let text = format!("`{revision}` is no revision of {root}");
             let help = match revision.starts_with("snap-") {
                 true => "of a snapshot's name, give snap- and 6 digits or more",
@@ -45,14 +46,18 @@ impl Project {
             };
             return Err(Failure::usage(text, help));
         };
-        let (sources, outcome) = match revision.has(&place.inputs.file).await.map_err(failed)? {
-            true => revision.evaluate(&place.inputs).await,
+        let (sources, outcome) = match revision.has(&unread.inputs.file).await.map_err(failed)? {
+            true => revision.evaluate(&unread.inputs).await,
             false => {
-                ui::notice(&format!("{} has no {}", revision.name(), place.inputs.file));
+                ui::notice(&format!(
+                    "{} has no {}",
+                    revision.name(),
+                    unread.inputs.file
+                ));
                 (Sources::default(), Outcome::of(Graph::default()))
             }
         };
-        let mut project = place.project(args, sources, outcome)?;
+        let mut project = unread.read(args, sources, outcome)?;
         project.then = Some(project.lock_at(revision).await?);
         Ok(project)
     }
@@ -76,14 +81,4 @@ impl Then {
     pub(in crate::cli) fn of(&self, name: &str) -> String {
         format!("{}:{name}", self.revision.name())
     }
-}
-
-/// The same for a file that is not there any more.
-pub(super) fn once(file: &Path) -> (PathBuf, PathBuf) {
-    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    let folder = folder.canonicalize().unwrap_or(folder.to_owned());
-    let root = project_root(&folder);
-    let name = file.file_name().unwrap_or_default();
-    (folder.join(name), root)
 }
