@@ -1,7 +1,19 @@
 //! The library of templates that `use` finds without an import, embedded in the program.
 
 /// The files of stdlib/, by name, in order: each without its ending, and its text.
-pub const FILES: &[(&str, &str)] = &[];
+pub const FILES: &[(&str, &str)] = &[
+    ("deno", include_str!("../stdlib/deno.kdl")),
+    ("dotnet", include_str!("../stdlib/dotnet.kdl")),
+    ("elixir", include_str!("../stdlib/elixir.kdl")),
+    ("git-lfs", include_str!("../stdlib/git-lfs.kdl")),
+    ("go", include_str!("../stdlib/go.kdl")),
+    ("java", include_str!("../stdlib/java.kdl")),
+    ("node", include_str!("../stdlib/node.kdl")),
+    ("php", include_str!("../stdlib/php.kdl")),
+    ("python", include_str!("../stdlib/python.kdl")),
+    ("ruby", include_str!("../stdlib/ruby.kdl")),
+    ("rust", include_str!("../stdlib/rust.kdl")),
+];
 
 #[cfg(test)]
 mod tests {

@@ -77,21 +77,23 @@ impl World for Shown {
 }
 
 #[test]
-fn every_example_of_the_page_on_reuse_evaluates() {
-    let page = fs::read_to_string("book/src/reuse.md").unwrap();
-    let blocks = page.split("```kdl\n").skip(1);
-    let examples: Vec<&str> = blocks
-        .map(|block| block.split("```").next().unwrap())
-        .collect();
-    assert_eq!(examples.len(), 6);
-    for example in examples {
-        let path = VirtualPath::new("app/prebuild.kdl").unwrap();
-        let inputs = Inputs::new(path, "linux/amd64");
-        let (_, outcome) = evaluate(&Shown(example.to_owned()), &inputs);
-        assert!(
-            outcome.diagnostics.is_empty(),
-            "{example}\n{:?}",
-            outcome.diagnostics
-        );
+fn every_example_of_a_file_evaluates() {
+    for (page, count) in [("reuse", 6), ("library", 2)] {
+        let page = fs::read_to_string(format!("book/src/{page}.md")).unwrap();
+        let blocks = page.split("```kdl\n").skip(1);
+        let examples: Vec<&str> = blocks
+            .map(|block| block.split("```").next().unwrap())
+            .collect();
+        assert_eq!(examples.len(), count);
+        for example in examples {
+            let path = VirtualPath::new("app/prebuild.kdl").unwrap();
+            let inputs = Inputs {
+                std: atelier::stdlib::FILES,
+                ..Inputs::new(path, "linux/amd64")
+            };
+            let (_, outcome) = evaluate(&Shown(example.to_owned()), &inputs);
+            let found = outcome.diagnostics;
+            assert!(found.is_empty(), "{example}\n{found:?}");
+        }
     }
 }
