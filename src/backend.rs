@@ -184,6 +184,18 @@ pub struct Step {
     pub retry: u32,
 }
 
+impl Step {
+    /// What is run: the shell, which gives up at the first failure, and the command.
+    pub(crate) fn program(&self) -> Vec<String> {
+        let shell: &[&str] = match self.shell {
+            Shell::Bash => &["bash", "-euo", "pipefail", "-c"],
+            Shell::Sh => &["sh", "-eu", "-c"],
+        };
+        let words = shell.iter().copied().chain([self.command.as_str()]);
+        words.map(str::to_owned).collect()
+    }
+}
+
 /// Variables and secrets of a bake's steps or of a sandbox, beyond those that are always there (cli.md).
 #[derive(Clone, Debug, Default)]
 pub struct Environment {

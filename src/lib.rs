@@ -7,6 +7,7 @@
 )]
 
 pub mod backend;
+pub mod checkout;
 pub mod cli;
 pub mod config;
 mod draft;
@@ -15,6 +16,7 @@ pub mod explain;
 pub mod git;
 mod group;
 pub mod key;
+mod lines;
 pub mod lock;
 pub mod node;
 pub mod oci;

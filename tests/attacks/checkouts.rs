@@ -120,6 +120,10 @@ fn a_repository_that_a_step_has_taken_apart_is_not_verified() {
             "rm -rf .git/objects/pack .git/objects/??; mkdir -p .git/objects/info; echo /run/atelier/git/0/objects > .git/objects/info/alternates",
             "it needs objects from elsewhere",
         ),
+        (
+            "mv .git/objects/pack/*.pack ../pack; git unpack-objects -q < ../pack; f=$(git rev-parse HEAD:prebuild.kdl | sed 's|^..|&/|'); chmod u+w .git/objects/$f; echo garbage > .git/objects/$f",
+            "cannot verify the repository src",
+        ),
     ] {
         let (project, ran) = bake(step);
         let ran = ran.expect(6);

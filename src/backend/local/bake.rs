@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use atelier_lang::graph::{Shell, User};
+use atelier_lang::graph::User;
 use secrecy::SecretString;
 
 use super::environment;
@@ -327,14 +327,6 @@ impl Bake<'_> {
     }
 
     fn process(&self, step: &Step, image: &Image) -> Process {
-        let program: &[&str] = match step.shell {
-            Shell::Bash => &["bash", "-euo", "pipefail", "-c"],
-            Shell::Sh => &["sh", "-eu", "-c"],
-        };
-        let program = program
-            .iter()
-            .map(|&word| word.to_owned())
-            .chain([step.command.clone()]);
         Process {
             root: Root::Image,
             user: step.user,
@@ -345,7 +337,7 @@ impl Bake<'_> {
                 &self.request.environment,
                 &environment::of_steps(),
             ),
-            action: Action::Run(program.collect()),
+            action: Action::Run(step.program()),
             stdio: StdioKind::Frames,
         }
     }

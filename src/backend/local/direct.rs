@@ -19,7 +19,7 @@ use crate::backend::{BackendError, Class, Network, SandboxRequest};
 
 mod cache;
 mod home;
-mod processes;
+pub(crate) mod processes;
 
 use cache::Linked;
 use home::Home;

@@ -79,7 +79,7 @@ pub(super) fn proxies() -> BTreeMap<String, String> {
 
 /// The passwords in variables that say how to reach the network, each with its variable's name, as they stand there and as
 /// they are meant.
-pub(super) fn passwords<'a>(
+pub(crate) fn passwords<'a>(
     variables: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> Vec<(String, SecretString)> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();

@@ -24,10 +24,10 @@ pub(super) async fn pass(
     let mut verified = vec!["commits".to_owned(), "processes ended".to_owned()];
     verified.extend(outside(session, request, log).await?);
     let mut whole = true;
-    for (index, checkout) in request.checkouts.iter().enumerate() {
+    for checkout in &request.checkouts {
         // Of some files there is no repository.
         if checkout.only.is_none() {
-            whole &= checkout::verify(session, index, checkout, log).await?;
+            whole &= checkout::verify(session, checkout, log).await?;
         }
     }
     // Not if a step has removed one.

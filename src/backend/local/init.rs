@@ -132,7 +132,7 @@ fn live(
         Action::Write(file) => {
             become_user(User::Dev, layout.way)
                 .map_err(|error| Refusal::new("become dev", error))?;
-            files::write(file)
+            files::write(Path::new("/home/dev"), file)
                 .map_err(|error| Refusal::new(format!("write {}", file.path), error))?;
             Ok(Ending::Exited(0))
         }
@@ -270,8 +270,8 @@ fn launch(
     Ok(Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?)
 }
 
-/// The program's path, by the sandbox's PATH and not by atelier's.
-fn find(program: &str, environment: &[(String, String)]) -> io::Result<PathBuf> {
+/// The program's path, by the PATH that it will have and not by atelier's.
+pub(crate) fn find(program: &str, environment: &[(String, String)]) -> io::Result<PathBuf> {
     if program.contains('/') {
         return Ok(PathBuf::from(program));
     }

@@ -14,10 +14,10 @@ const MASK: &str = "***";
 const PIECE: usize = 16;
 
 /// A stream without line ends is passed on in pieces of so many bytes.
-pub(super) const LINE: usize = 64 << 10;
+pub(crate) const LINE: usize = 64 << 10;
 
 /// The values to hide. It cannot be printed.
-pub(super) struct Mask {
+pub(crate) struct Mask {
     /// The values, and the lines of those that have several, the longest first.
     values: Vec<SecretString>,
     /// What encoders make of the values.
@@ -28,7 +28,7 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    pub(super) fn new(secrets: &[SecretString]) -> Self {
+    pub(crate) fn new(secrets: &[SecretString]) -> Self {
         let mut values: Vec<SecretString> = secrets
             .iter()
             .flat_map(|secret| secret.expose_secret().lines())
@@ -64,11 +64,11 @@ impl Mask {
         self.values.is_empty()
     }
 
-    pub(super) fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 

@@ -2,7 +2,7 @@
 //! hide what comes after.
 
 /// Keeps text, tabs and colours. Of what a carriage return has overwritten, the last is kept.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let overwritten = |text: &str| text.contains('\r');
     let is_plain = |char: char| !char.is_control() || char == '\t' || char == '\n';
     if text.chars().all(is_plain) {

@@ -263,8 +263,11 @@ impl Store {
 
     /// Whether the store's disk has no room, or no inode, left.
     pub(super) fn is_full(&self) -> bool {
-        rustix::fs::statvfs(&self.root)
-            .is_ok_and(|disk| disk.f_bavail * disk.f_frsize < ROOM || disk.f_favail < INODES)
+        rustix::fs::statvfs(&self.root).is_ok_and(|disk| {
+            // Some file systems, such as btrfs, have no number of inodes.
+            let few = disk.f_files > 0 && disk.f_favail < INODES;
+            disk.f_bavail * disk.f_frsize < ROOM || few
+        })
     }
 }
 

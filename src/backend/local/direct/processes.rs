@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Ends all children of this process, and theirs, which it adopts as their parents end, until there is none.
-pub(super) fn end_children() -> io::Result<()> {
+pub(crate) fn end_children() -> io::Result<()> {
     let began = Instant::now();
     loop {
         for child in children()? {

@@ -52,15 +52,20 @@ done <"$2.submodules"
 cd -- "$top"
 "#;
 
-/// Follows on the script that verifies the repository itself, whose work tree is the current folder.
+/// Follows on the script that verifies the repository itself, whose work tree is the current folder. One that a step has
+/// moved or made something else is nobody's any more.
 pub(super) const VERIFY: &str = r#"
-top=$(pwd -P)
-while IFS='	' read -r path file commit; do
-    # One that a step has moved or made something else is nobody's any more.
-    cd -P -- "$top/$path" 2>/dev/null && [ "$PWD" = "$top/$path" ] || continue
-    [ "$(cat .git 2>/dev/null)" = "$file" ] || continue
-    git fsck --no-progress --no-dangling
-done <"$2.submodules"
+verify_submodules() {
+    git -c core.quotePath=false ls-files --stage | grep '^160000 ' | while IFS='	' read -r _ path; do
+        (
+            cd -P -- "./$path" 2>/dev/null && [ "$PWD" = "$1/$path" ] || exit 0
+            case $(cat .git 2>/dev/null) in "gitdir: ../"*) ;; *) exit 0 ;; esac
+            git fsck --no-progress --no-dangling || exit 1
+            verify_submodules "$PWD"
+        )
+    done
+}
+verify_submodules "$(pwd -P)"
 "#;
 
 /// Writes the list that the scripts read: a line for each submodule, those above first.

@@ -10,9 +10,10 @@ use crate::node::{ObjectId, TreeEntry};
 
 /// Puts the files into the workspace; what is right already is not touched.
 pub(super) const CHECK_OUT: &str = r#"
+workspace=$(pwd -P)
 mkdir -p -- "$1"
 cd -P -- "$1"
-if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
+if [ "$PWD" != "$workspace/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
 index=$(mktemp -d)
 trap 'rm -rf -- "$index"' EXIT
 export GIT_DIR="$2" GIT_WORK_TREE="$PWD" GIT_INDEX_FILE="$index/index"
@@ -29,15 +30,16 @@ xargs -0 sh -c "$5" sh <"$2.folders"
 /// Follows on both scripts, where files are kept in LFS or belong to submodules: takes those from a checkout of the whole
 /// repository, and removes that.
 pub(super) const TAKE: &str = r#"
+workspace=$(pwd -P)
 cd -P -- "$1"
-if [ "$PWD" != "/home/dev/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
+if [ "$PWD" != "$workspace/$1" ]; then echo "$1 leads through a symbolic link to $PWD" >&2; exit 1; fi
 xargs -0r sh -euc '
     for path; do
         rm -rf -- "./$path"
         cp -a -- "$0/$path" "./$path"
         find "./$path" -name .git -prune -exec rm -rf -- {} +
-    done' "/home/dev/$3" <"$2.elsewhere"
-rm -rf -- "/home/dev/$3"
+    done' "$workspace/$3" <"$2.elsewhere"
+rm -rf -- "$workspace/$3"
 "#;
 
 /// Fetches the objects of the files into `into`, and writes beside it how they are to be put in place. Where some are kept
