@@ -27,6 +27,7 @@ pub mod registry;
 pub mod resolve;
 mod retry_after;
 pub mod revision;
+pub mod runner;
 pub mod schedule;
 pub mod stdlib;
 mod sys;
