@@ -23,6 +23,9 @@ pub(super) struct Line {
     pub number: usize,
     /// Without the white space around it.
     pub text: String,
+    /// The lines whose expansion has brought it, innermost first: uses of templates, cells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<Line>,
 }
 
 /// One leaf that differs. Fields in alphabetical order.
@@ -37,12 +40,22 @@ pub(super) struct Leaf {
 
 impl Line {
     pub(super) fn of(sources: &Sources, span: Span) -> Self {
+        let expansions = sources.trace(span);
+        let via = expansions.map(|expansion| Self::alone(sources, expansion.span));
+        Self {
+            via: via.collect(),
+            ..Self::alone(sources, span)
+        }
+    }
+
+    fn alone(sources: &Sources, span: Span) -> Self {
         let number = sources.line(span);
         let text = sources.text(span.file).split('\n').nth(number - 1);
         Self {
             file: sources.name(span.file).to_owned(),
             number,
             text: text.unwrap_or_default().trim().to_owned(),
+            via: Vec::new(),
         }
     }
 
@@ -118,6 +131,8 @@ pub(super) fn text(leaves: &[Leaf]) -> String {
     for leaf in shown {
         if let Some(line) = leaf.line.as_ref().filter(|line| above != Some(*line)) {
             lines.push(format!("  {:width$}  {}", line.place(), line.text));
+            let via = line.via.iter();
+            lines.extend(via.map(|line| format!("    by {}  {}", line.place(), line.text)));
             above = Some(line);
         }
         match leaf.sides() {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::explanations::{lettered, project};
 use crate::project::Project;
 
+mod imports;
 mod locks;
 mod snapshots;
 
