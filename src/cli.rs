@@ -19,7 +19,9 @@ mod excerpt;
 mod exec;
 mod explain;
 mod failure;
+mod fmt;
 mod fsck;
+mod github;
 mod given;
 mod graph;
 mod history;
@@ -27,6 +29,7 @@ mod input;
 mod interrupt;
 mod key;
 mod leaves;
+mod lint;
 mod log;
 mod pinning;
 mod place;
@@ -49,6 +52,8 @@ use crate::sys;
 /// Exit codes that say more than success and failure; see the book.
 mod exit {
     pub(super) const STEP_FAILED: u8 = 1;
+    /// What is the same number.
+    pub(super) const UNFORMATTED: u8 = 1;
     pub(super) const USAGE: u8 = 2;
     pub(super) const FILE: u8 = 3;
     pub(super) const LOCK: u8 = 4;
@@ -125,6 +130,8 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Snapshots(args) => snapshots::snapshots(&args).await,
         Command::Log(args) => log::log(&args),
         Command::Eval(args) => Box::pin(eval::eval(args)).await,
+        Command::Lint(args) => lint::lint(&args),
+        Command::Fmt(args) => Ok(fmt::fmt(&args)),
         Command::Doc(args) => doc::doc(&args),
         Command::Graph(args) => Box::pin(graph::graph(args)).await,
         Command::Key(args) => key::key(&args),

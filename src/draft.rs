@@ -8,6 +8,13 @@ use std::path::Path;
 /// The ending of what is being written. Its writer holds a lock on it: without one it was left behind.
 pub(crate) const ENDING: &str = "draft";
 
+/// Puts another file in the place of one, that may be used by those who may use that.
+pub(crate) fn rewrite(path: &Path, content: &[u8]) -> io::Result<()> {
+    let permissions = fs::metadata(path)?.permissions();
+    replace(path, content)?;
+    fs::set_permissions(path, permissions)
+}
+
 /// Puts a file in its place.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let draft = path.with_extension(format!("{}.{ENDING}", std::process::id()));

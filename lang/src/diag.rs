@@ -64,6 +64,13 @@ impl<T> Outcome<T> {
     }
 }
 
+impl Edit {
+    /// Whether it may be shown: it holds nothing that looks like a secret.
+    pub fn is_presentable(&self) -> bool {
+        secret::masked(&self.replacement) == self.replacement
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "A{:04}", self.0)

@@ -128,8 +128,13 @@ impl Sources {
     pub fn in_project(&self, span: Span) -> Span {
         let uses = self.trace(span).map(|expansion| expansion.span);
         let mut places = std::iter::once(span).chain(uses);
-        let is_own = |place: &Span| !self.name(place.file).starts_with(LIBRARY);
+        let is_own = |place: &Span| !self.is_library(place.file);
         places.find(is_own).unwrap_or(span)
+    }
+
+    /// Whether the file is one of the library, which is in no project.
+    pub fn is_library(&self, file: FileId) -> bool {
+        self.name(file).starts_with(LIBRARY)
     }
 
     /// The files' paths as people know them, in the order of their ids.

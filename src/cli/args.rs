@@ -72,6 +72,12 @@ pub(super) enum Command {
     /// Print which target starts from which
     #[command(after_help = "Example: atelier graph --format mermaid")]
     Graph(GraphArgs),
+    /// Check the file without resolving anything, and mend what can be mended
+    #[command(after_help = "Example: atelier lint --fix")]
+    Lint(LintArgs),
+    /// Set the white space of files right
+    #[command(after_help = "Example: atelier fmt --check")]
+    Fmt(FmtArgs),
     /// Print the parameters of the file, and the templates that it can use
     #[command(after_help = "Example: atelier doc std.bun")]
     Doc(DocArgs),
@@ -425,6 +431,49 @@ pub(super) struct EvalArgs {
     pub resolve: ResolveArgs,
     #[command(flatten)]
     pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LintArgs {
+    /// [FILE], as for `build`
+    #[arg(value_name = "FILE")]
+    pub words: Vec<String>,
+    /// Write what the findings suggest into the files first
+    #[arg(long)]
+    pub fix: bool,
+    /// What fails besides errors
+    #[arg(long, value_name = "KIND")]
+    pub deny: Option<Deny>,
+    /// Who reads the findings
+    #[arg(long, value_name = "KIND", default_value = "human")]
+    pub format: LintFormat,
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Deny {
+    Warnings,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum LintFormat {
+    Human,
+    Json,
+    /// For code scanning
+    Sarif,
+    /// Annotations
+    Github,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FmtArgs {
+    /// Files; else the prebuild.kdl of this folder or the nearest one above
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing, and name the files that would change
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use super::args::{CheckArgs, CheckFormat};
 use super::build::prepare;
 use super::failure::Failure;
+use super::github::Workspace;
 use super::interrupt::Interrupts;
 use super::pinning::Pinning;
 use super::place::{Place, Words};
@@ -29,9 +30,7 @@ pub(super) async fn check(args: CheckArgs) -> Result<u8, Failure> {
     let words = Words::read(&args.words)?;
     let is_github = args.format == CheckFormat::Github;
     let workspace = match is_github {
-        true => Some(github::Workspace::of(
-            &Place::find(words.file.clone())?.root,
-        )),
+        true => Some(Workspace::of(&Place::find(words.file.clone())?.root)),
         false => None,
     };
     let result = look(&args, words, workspace.as_ref()).await;
@@ -44,7 +43,7 @@ pub(super) async fn check(args: CheckArgs) -> Result<u8, Failure> {
 async fn look(
     args: &CheckArgs,
     words: Words,
-    workspace: Option<&github::Workspace>,
+    workspace: Option<&Workspace>,
 ) -> Result<u8, Failure> {
     let mut interrupts = Interrupts::watch()?;
     let pinning = Pinning::read(&args.resolve)?;

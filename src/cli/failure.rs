@@ -53,6 +53,16 @@ impl Failure {
         })
     }
 
+    /// What must not happen.
+    pub(super) fn bug(text: String) -> Self {
+        Self::Message(Message {
+            code: Code(700),
+            text,
+            help: None,
+            exit: exit::BUG,
+        })
+    }
+
     pub(super) fn interrupted() -> Self {
         let text = "interrupted".to_owned();
         Self::Message(Message {

@@ -47,7 +47,7 @@ pub(super) struct Place {
     /// What the project may read lies below it.
     pub root: PathBuf,
     /// The file from there.
-    inside: VirtualPath,
+    pub inside: VirtualPath,
 }
 
 impl Place {

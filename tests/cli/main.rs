@@ -15,6 +15,7 @@ mod direct;
 mod environment;
 mod explanations;
 mod leaves;
+mod linting;
 mod locks;
 mod logs;
 mod only;
