@@ -52,20 +52,18 @@ done <"$2.submodules"
 cd -- "$top"
 "#;
 
-/// Follows on the script that verifies the repository itself, whose work tree is the current folder. One that a step has
-/// moved or made something else is nobody's any more.
+/// Follows on the script that verifies the repository itself, whose work tree is the current folder. All that `modules` has
+/// is verified, however deep: what is not listed or not checked out any more is used again by git.
 pub(super) const VERIFY: &str = r#"
-verify_submodules() {
-    git -c core.quotePath=false ls-files --stage | grep '^160000 ' | while IFS='	' read -r _ path; do
-        (
-            cd -P -- "./$path" 2>/dev/null && [ "$PWD" = "$1/$path" ] || exit 0
-            case $(cat .git 2>/dev/null) in "gitdir: ../"*) ;; *) exit 0 ;; esac
-            git fsck --no-progress --no-dangling || exit 1
-            verify_submodules "$PWD"
-        )
-    done
-}
-verify_submodules "$(pwd -P)"
+if [ -d .git/modules ] && [ ! -L .git/modules ]; then
+    find .git/modules -type f -name HEAD -exec sh -c '
+        for head; do
+            dir=${head%/HEAD}
+            if [ -d "$dir/objects" ] && [ -d "$dir/refs" ]; then
+                git --git-dir="$dir" --work-tree=. fsck --no-progress --no-dangling || exit 1
+            fi
+        done' sh {} +
+fi
 "#;
 
 /// Writes the list that the scripts read: a line for each submodule, those above first.

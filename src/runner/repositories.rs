@@ -15,7 +15,7 @@ const SAID: usize = 64 << 10;
 /// Whether there is all that verifying a repository takes.
 pub(super) fn can_verify() -> bool {
     let environment = scripts::environment();
-    ["git", "sh", "find", "grep", "cat"]
+    ["git", "sh", "find"]
         .iter()
         .all(|program| init::find(program, &environment).is_ok())
 }

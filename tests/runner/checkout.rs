@@ -404,7 +404,7 @@ fn submodules_come_along_and_are_verified() {
         text.contains("cannot verify the repository src/web"),
         "{text}"
     );
-    // One that a step has moved away is nobody's any more.
-    asked.steps = vec![step("rm src/web/parts/lib/.git")];
+    // One that a step has removed is nobody's any more.
+    asked.steps = vec![step("rm -r src/web/.git/modules")];
     house.steps(&asked).baked();
 }

@@ -104,22 +104,35 @@ fn without_them_their_folders_are_empty() {
 
 #[test]
 fn a_step_that_breaks_one_is_found_before_anything_is_published() {
+    const BREAK: &str = "cd web/.git/modules/lib; chmod u+w objects/pack/*.pack; truncate -s 30 objects/pack/*.pack";
     let nested = nested();
     let url = nested.site.server.url("web");
-    let run = "cd web/.git/modules/lib; chmod u+w objects/pack/*.pack; truncate -s 30 objects/pack/*.pack";
-    nested.site.project.write(
-        "prebuild.kdl",
-        &format!("from dev-base\nrepo \"{url}\"\nrun \"{run}\""),
-    );
-    let ran = nested.site.project.run(&["build"]).expect(6);
-    assert!(
-        ran.stderr.contains("cannot verify the repository web"),
-        "{}",
-        ran.stderr
-    );
+    let file = |run: &str| {
+        let text = format!("from dev-base\nrepo \"{url}\"\nrun \"{run}\"");
+        nested.site.project.write("prebuild.kdl", &text);
+    };
+    // Also one that is not listed, or not checked out, any more: git would use it again.
+    for before in [
+        "",
+        "git -C web rm -q --cached vendor/lib; ",
+        "rm -rf web/vendor/lib; ",
+    ] {
+        file(&format!("{before}{BREAK}"));
+        let ran = nested.site.project.run(&["build"]).expect(6);
+        assert!(
+            ran.stderr.contains("cannot verify the repository web"),
+            "{before}: {}",
+            ran.stderr
+        );
+    }
     // One that is no repository any more is nobody's business.
-    nested.site.project.edit(run, "rm -rf web/vendor/lib");
-    nested.site.project.run(&["build"]).expect(0);
+    for run in [
+        "rm -rf web/vendor/lib",
+        "rm -rf web/vendor/lib web/.git/modules",
+    ] {
+        file(run);
+        nested.site.project.run(&["build"]).expect(0);
+    }
 }
 
 #[test]
