@@ -89,6 +89,11 @@ const EDITS: [(&str, &str, &str); 24] = [
     ),
 ];
 
+fn change(project: &Project, from: &str, to: &str) {
+    assert!(FILE.contains(from), "{from}");
+    project.write("prebuild.kdl", &FILE.replacen(from, to, 1));
+}
+
 /// The changes of each node that `command` prints, by its name.
 fn changes(project: &Project, words: &[&str], code: i32) -> Vec<(String, Vec<Value>)> {
     let json = project.run(words).expect(code).json();
@@ -106,8 +111,7 @@ fn one_thing_changed_in_the_file_is_one_leaf() {
     let project = project();
     project.run(&["build"]).expect(0);
     for (from, to, field) in EDITS {
-        assert!(FILE.contains(from), "{from}");
-        project.write("prebuild.kdl", &FILE.replacen(from, to, 1));
+        change(&project, from, to);
         let explained = changes(&project, &["explain", "--json"], 0);
         let [(_, app), (_, child)] = explained.as_slice() else {
             panic!("{explained:?}");
@@ -154,8 +158,7 @@ const SAME: [(&str, &str); 8] = [
 fn nothing_changed_is_no_leaf() {
     let project = project();
     for (from, to) in SAME {
-        assert!(FILE.contains(from), "{from}");
-        project.write("prebuild.kdl", &FILE.replacen(from, to, 1));
+        change(&project, from, to);
         let json = project
             .run(&["diff", "HEAD", "prebuild.kdl", "--json"])
             .expect(0)

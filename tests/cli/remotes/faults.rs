@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::site::publish;
 use super::web_server::WebServer;
 use crate::front::{Front, Manner};
-use crate::processes::is_running;
+use crate::processes::{is_running, wait_until};
 use crate::project::{Project, Ran};
 use crate::repo::Repo;
 
@@ -87,6 +87,15 @@ impl Behind {
         ran
     }
 
+    /// It is told at the limit, of five seconds, and git is not left behind: what was killed is gone a moment later.
+    fn fails_in_time(&self, cause: &str) {
+        let began = Instant::now();
+        let ran = self.failed();
+        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(ran.stderr.contains(cause), "{cause}: {}", ran.stderr);
+        wait_until("git has ended", || !is_running(&self.url()));
+    }
+
     pub(crate) fn baked_commit(&self) -> String {
         self.project.run(&["build"]).expect(0);
         let snapshots = self.project.snapshots();
@@ -128,14 +137,7 @@ const REFUSALS: [(Manner, &str); 6] = [
 /// behaviours 1.3
 #[test]
 fn refs_that_cannot_be_read_are_an_error_with_its_cause() {
-    let behind = Behind::new();
-    for (manner, cause) in REFUSALS {
-        behind.front.meet(GIT, ALWAYS, manner);
-        let ran = behind.failed();
-        assert!(ran.stderr.contains(cause), "{cause}: {}", ran.stderr);
-        behind.front.serve_again();
-    }
-    behind.project.run(&["build"]).expect(0);
+    refused(&Behind::new());
 }
 
 /// behaviours 1.3
@@ -143,6 +145,10 @@ fn refs_that_cannot_be_read_are_an_error_with_its_cause() {
 fn a_commit_that_cannot_be_fetched_is_an_error_with_its_cause() {
     let behind = Behind::new();
     behind.pin();
+    refused(&behind);
+}
+
+fn refused(behind: &Behind) {
     for (manner, cause) in REFUSALS {
         behind.front.meet(GIT, ALWAYS, manner);
         let ran = behind.failed();
@@ -184,33 +190,14 @@ fn a_server_is_left_alone_as_long_as_it_asks_for() {
 #[test]
 fn a_silent_server_is_given_five_seconds() {
     let behind = Behind::new();
-    behind
-        .front
-        .meet(GIT, ALWAYS, Manner::Wait(Duration::from_mins(1)));
-    let began = Instant::now();
-    let ran = behind.failed();
-    assert!(began.elapsed() < Duration::from_secs(10));
-    assert!(
-        ran.stderr.contains("no answer within 5 s"),
-        "{}",
-        ran.stderr
-    );
-    assert!(!is_running(&behind.url()));
+    let silent = || Manner::Wait(Duration::from_mins(1));
+    behind.front.meet(GIT, ALWAYS, silent());
+    behind.fails_in_time("no answer within 5 s");
     // Retries are within the same limit.
     behind.front.serve_again();
     behind.front.meet(GIT, 1, fail(503, Some("3")));
-    behind
-        .front
-        .meet(GIT, ALWAYS, Manner::Wait(Duration::from_mins(1)));
-    let began = Instant::now();
-    let ran = behind.failed();
-    assert!(began.elapsed() < Duration::from_secs(10));
-    assert!(
-        ran.stderr.contains("the server failed (HTTP 503)"),
-        "{}",
-        ran.stderr
-    );
-    assert!(!is_running(&behind.url()));
+    behind.front.meet(GIT, ALWAYS, silent());
+    behind.fails_in_time("the server failed (HTTP 503)");
 }
 
 /// behaviours 1.3, 2.18
