@@ -207,15 +207,7 @@ fn properties(node: &Node, row: &Statement, found: &mut Vec<Diagnostic>) {
     }
     if row.properties == Properties::Open && node.properties.is_empty() {
         let message = format!("`{}` needs at least one NAME=VALUE", row.name);
-        found.push(
-            Diagnostic::error(
-                code::WRONG_ARGUMENTS,
-                node.name.span,
-                message,
-                "nothing follows",
-            )
-            .help(format!("such as: {}", row.example)),
-        );
+        found.push(arity::nothing(node, row, message));
     }
 }
 

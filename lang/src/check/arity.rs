@@ -18,15 +18,7 @@ pub(super) fn arity(
     let count = node.arguments.len();
     if count < row.arity.least {
         let message = format!("`{}` needs {}", row.name, amount(row));
-        found.push(
-            Diagnostic::error(
-                code::WRONG_ARGUMENTS,
-                node.name.span,
-                message,
-                "nothing follows",
-            )
-            .help(format!("such as: {}", row.example)),
-        );
+        found.push(nothing(node, row, message));
         return false;
     }
     if row.arity.most.is_none_or(|most| count <= most) && !is_split_command(node, row) {
@@ -113,4 +105,11 @@ fn one_string(node: &Node, row: &Statement, files: &Files) -> Option<(Span, Stri
     let words = files.slice(Span { end, ..first });
     let is_plain = !words.contains(['"', '\n', '\r', '#', '\\']);
     is_plain.then(|| (Span { end, ..first }, quoted(words)))
+}
+
+/// Nothing follows where something has to.
+pub(super) fn nothing(node: &Node, row: &Statement, message: String) -> Diagnostic {
+    let label = "nothing follows";
+    Diagnostic::error(code::WRONG_ARGUMENTS, node.name.span, message, label)
+        .help(format!("such as: {}", row.example))
 }
