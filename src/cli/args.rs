@@ -4,6 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod language;
+mod shared;
+
+pub(super) use language::{
+    DocArgs, EvalArgs, FmtArgs, GraphArgs, GraphFormat, LintArgs, LintFormat,
+};
+pub(super) use shared::{
+    EnvArgs, FileArgs, LimitsKind, ResolveArgs, SandboxKind, SecretArgs, StoreArgs,
+};
+
 /// Ready-made development environments from a small file.
 #[derive(Debug, Parser)]
 #[command(
@@ -87,71 +97,6 @@ pub(super) enum Command {
     /// Print each setting and where it came from
     #[command(after_help = "Example: atelier config --json")]
     Config(ConfigArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct StoreArgs {
-    /// Where snapshots are kept; without it, see `atelier config`
-    #[arg(long, value_name = "DIR", global = true)]
-    pub store: Option<PathBuf>,
-    /// What keeps steps from the machine; `direct` is nothing, for a machine that is thrown away
-    #[arg(long, value_name = "KIND", global = true, default_value = "namespaces")]
-    pub sandbox: SandboxKind,
-    /// Take snapshots that were baked with --sandbox direct for sandboxes too
-    #[arg(long, global = true)]
-    pub accept_direct: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum SandboxKind {
-    Namespaces,
-    Direct,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct SecretArgs {
-    /// The value of a secret: NAME=env:VARIABLE or NAME=file:PATH
-    #[arg(long = "secret", value_name = "NAME=SOURCE")]
-    pub secrets: Vec<String>,
-}
-
-/// Of every command that evaluates a file.
-#[derive(Debug, Args)]
-pub(super) struct FileArgs {
-    /// A value for a `param` of the file
-    #[arg(long = "param", value_name = "NAME=VALUE")]
-    pub params: Vec<String>,
-    /// How large a file may be, and how many targets it may have; `large` is for files that machines write
-    #[arg(long, value_name = "KIND", default_value = "normal")]
-    pub limits: LimitsKind,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum LimitsKind {
-    Normal,
-    Large,
-}
-
-/// Of every command that resolves.
-#[derive(Debug, Args)]
-pub(super) struct ResolveArgs {
-    #[command(flatten)]
-    pub file: FileArgs,
-    #[command(flatten)]
-    pub secrets: SecretArgs,
-    /// Take inputs from the lock alone: one that is not in it is an error, and no server is asked
-    #[arg(long, conflicts_with = "fresh")]
-    pub locked: bool,
-    /// Resolve every input anew, whatever the lock says
-    #[arg(long)]
-    pub fresh: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct EnvArgs {
-    /// A variable for steps and sandboxes; it is not in the key
-    #[arg(long = "env", value_name = "NAME=VALUE")]
-    pub env: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -414,102 +359,6 @@ pub(super) struct LogArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub store: StoreArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct EvalArgs {
-    /// [FILE] [TARGET…], as for `build`
-    #[arg(value_name = "FILE|TARGET")]
-    pub words: Vec<String>,
-    /// Print it as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Pin the inputs, and add what they are pinned to and the keys
-    #[arg(long)]
-    pub resolved: bool,
-    #[command(flatten)]
-    pub resolve: ResolveArgs,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct LintArgs {
-    /// [FILE], as for `build`
-    #[arg(value_name = "FILE")]
-    pub words: Vec<String>,
-    /// Write what the findings suggest into the files first
-    #[arg(long)]
-    pub fix: bool,
-    /// What fails besides errors
-    #[arg(long, value_name = "KIND")]
-    pub deny: Option<Deny>,
-    /// Who reads the findings
-    #[arg(long, value_name = "KIND", default_value = "human")]
-    pub format: LintFormat,
-    #[command(flatten)]
-    pub file: FileArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Deny {
-    Warnings,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum LintFormat {
-    Human,
-    Json,
-    /// For code scanning
-    Sarif,
-    /// Annotations
-    Github,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct FmtArgs {
-    /// Files; else the prebuild.kdl of this folder or the nearest one above
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Change nothing, and name the files that would change
-    #[arg(long)]
-    pub check: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct DocArgs {
-    /// [FILE] [TEMPLATE…]: all templates, unless some are named
-    #[arg(value_name = "FILE|TEMPLATE")]
-    pub words: Vec<String>,
-    /// Print it as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct GraphArgs {
-    /// [FILE] [TARGET…], as for `build`
-    #[arg(value_name = "FILE|TARGET")]
-    pub words: Vec<String>,
-    /// What draws it
-    #[arg(long, value_name = "KIND", default_value = "dot")]
-    pub format: GraphFormat,
-    /// Pin the inputs, and colour what is in the store
-    #[arg(long)]
-    pub hits: bool,
-    #[command(flatten)]
-    pub resolve: ResolveArgs,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum GraphFormat {
-    /// Graphviz
-    Dot,
-    Mermaid,
-    /// The same as `eval --json`
-    Json,
 }
 
 #[derive(Debug, Args)]
