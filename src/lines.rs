@@ -3,8 +3,10 @@
 
 use secrecy::SecretString;
 
-use crate::backend::local::mask::{LINE, Mask};
-use crate::backend::local::plain;
+pub(crate) mod mask;
+mod plain;
+
+use mask::{LINE, Mask};
 
 pub(crate) struct Lines {
     mask: Mask,

@@ -14,9 +14,9 @@ use super::process::{self, Process};
 use super::protocol::{self, Baked, Class, Failure, Outcome, Secret, StepEnding, StepsRequest};
 use super::volume::Volume;
 use super::{aside, broken, input, machine, repositories, within};
-use crate::backend::local::tree::{self, Needles};
 use crate::backend::{Ending, Step};
 use crate::draft;
+use crate::tree::{self, Needles};
 
 pub(super) async fn answer(
     volume: &Path,

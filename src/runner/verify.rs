@@ -6,7 +6,7 @@ use super::events::Events;
 use super::protocol::{Failure, Outcome, VerifyRequest};
 use super::volume::Volume;
 use super::{aside, input, repositories, within};
-use crate::backend::local::tree::{self, Manifest};
+use crate::tree::{self, Manifest};
 
 pub(super) async fn answer(volume: &Path, events: &mut Events) -> Result<Outcome, Failure> {
     let volume = Volume::open(volume)?;

@@ -18,12 +18,13 @@ use super::protocol::{
 use super::session::Session;
 use super::store::{self, Below, Scratch, failed};
 use super::way::Way;
-use super::{Local, checkout, flatten, gate, nonce};
+use super::{Local, checkout, flatten, gate};
 use crate::backend::{
     BackendError, BakeError, BakeRequest, Baked, Cancel, Class, Durations, Network, Presence,
     Snapshot, Step, StepEnding,
 };
 use crate::event::Sink;
+use crate::nonce;
 use crate::resolve::PinError;
 
 /// A bake under way.

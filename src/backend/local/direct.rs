@@ -14,8 +14,8 @@ use rustix::process::{getpid, set_child_subreaper};
 
 use super::protocol::{Layout, Ready, Refusal, RootLayers, Workspace};
 use super::store::{LAYER, TREE};
-use super::tree::{Material, merge};
 use crate::backend::{BackendError, Class, Network, SandboxRequest};
+use crate::tree::{Material, merge};
 
 mod cache;
 mod home;

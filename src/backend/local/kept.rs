@@ -20,11 +20,12 @@ use super::limits::Limits;
 use super::protocol::{Layout, Reply, Request, StdioKind};
 use super::session::{self, Line, Session, broken};
 use super::store::{KeptRecord, Scratch, failed, is_held, tree};
-use super::{Local, attach, nonce};
+use super::{Local, attach};
 use crate::backend::{
     BackendError, Class, Ending, Environment, Exec, Keep, Sandbox, SandboxId, SandboxRequest,
     SandboxState, Stdio, is_sandbox_name,
 };
+use crate::nonce;
 
 /// How long a keeper may take to end what it keeps, and whoever looks at a folder to look away.
 const FAREWELL: Duration = Duration::from_secs(10);

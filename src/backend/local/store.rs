@@ -24,10 +24,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::nonce;
 use super::way::{DEV, Isolation, Sandbox, Way};
 use crate::backend::{BackendError, Class, Snapshot};
 use crate::node::ContentKey;
+use crate::nonce;
 
 mod kept;
 mod record;

@@ -16,10 +16,10 @@ use super::launcher;
 use super::protocol::{self, Refusal};
 use super::refusal;
 use super::store::{MANIFEST, TREE};
-use super::tree::{self, Manifest, Material, Needles, cleanse, merge};
 use super::userns;
 use super::way::{DEV, Way};
 use crate::backend::{BackendError, Class};
+use crate::tree::{self, Manifest, Material, Needles, cleanse, merge};
 
 /// The second hidden argument of a process that works.
 pub(super) const WORK: &str = "work";

@@ -18,11 +18,11 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use super::super::nonce;
 use super::super::protocol::{Layout, Refusal};
 use super::super::store::{empty, sync_folder};
 use super::super::way::Way;
 use super::{Handed, VARIABLE, processes};
+use crate::nonce;
 
 pub(super) const PATH: &str = "/home/dev";
 

@@ -14,10 +14,10 @@ use secrecy::SecretString;
 use super::super::attendant::{self, Ends, Subject, send};
 use super::super::environment;
 use super::super::init::{self, NotStarted, Setting};
-use super::super::mask::Mask;
 use super::super::protocol::{Action, Process, Refusal, Reply, Request, StdioKind};
 use super::{Keeper, masked};
 use crate::backend::Ending;
+use crate::lines::mask::Mask;
 
 pub(super) fn serve(socket: &mut UnixStream, keeper: &Keeper) -> io::Result<()> {
     let Some((request, streams)) = attendant::receive(socket)? else {

@@ -12,11 +12,11 @@ use rustix::io::Errno;
 
 use super::super::attendant::{Ends, send};
 use super::super::init::{self, NotStarted};
-use super::super::mask::{LINE, Mask, Masked};
 use super::super::protocol::{Process, Refusal, Reply, StdioKind};
 use super::Keeper;
 use super::call::{enter, program, setting};
 use crate::backend::Ending;
+use crate::lines::mask::{LINE, Mask, Masked};
 use crate::sys;
 
 /// How long an unfinished line may wait for its end.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::super::nonce;
 use super::super::protocol::{GroupFolder, Version};
 use super::place::{Hierarchy, Place};
 use super::{Controller, Limits, Unlimited, describe};
+use crate::nonce;
 
 /// What the names of all our groups begin with.
 const PREFIX: &str = "atelier-";

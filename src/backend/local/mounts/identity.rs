@@ -7,9 +7,9 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, OFlags, unlinkat};
 
-use super::super::nonce;
 use super::super::protocol::Refusal;
 use super::{Mounted, open_in};
+use crate::nonce;
 
 /// Writes the files that say who and where this is into the folder `etc`. `old` is what the image has of a file there,
 /// and `keep` chooses the users that stay.

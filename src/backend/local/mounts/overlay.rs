@@ -12,8 +12,8 @@ use rustix::mount::{MountFlags, mount as mount_fs, mount_bind};
 
 use super::super::protocol::{Layout, Refusal, Workspace};
 use super::super::store::{LAYER, TREE};
-use super::super::tree::{Material, merge, take_after};
 use super::{MEMORY, Mounted, at, restrict};
+use crate::tree::{Material, merge, take_after};
 
 /// The workspace's layers with a fresh one on top, or one that is there from an earlier start.
 pub(super) fn workspace(layout: &Layout, scratch: &Path, target: &Path) -> Mounted<Workspace> {

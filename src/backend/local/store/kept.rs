@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::nonce;
 use super::{Scratch, Store, failed, sync_folder, tree};
 use crate::backend::{BackendError, Class, Network, hex_key};
 use crate::node::ContentKey;
+use crate::nonce;
 
 /// `sandbox.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

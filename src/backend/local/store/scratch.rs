@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
-use super::super::nonce;
 use super::{LAYER, Layer, Store, failed};
 use crate::backend::{BackendError, Class};
+use crate::nonce;
 
 /// A folder of one bake or sandbox; dropped, it is deleted.
 #[derive(Debug)]

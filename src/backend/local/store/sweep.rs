@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::super::way::Way;
-use super::super::{nonce, protocol, userns};
+use super::super::{protocol, userns};
 use super::Store;
 use crate::draft;
+use crate::nonce;
 
 /// The second hidden argument of a process that empties the trash of the store it starts in.
 pub(in super::super) const REAP: &str = "reap";

@@ -9,13 +9,13 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat, fstat, renameat, unlinkat};
 use rustix::io::{Errno, pread, retry_on_intr};
 
-use super::super::super::nonce;
 use super::super::attributes::{self, Of};
 use super::super::descent::{Lister, Name, kind, open, open_root, stat};
 use super::super::failed;
 use super::super::holes::{hole, may_have_holes};
 use super::Needles;
 use super::window::Window;
+use crate::nonce;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memchr::memmem;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::tree::{Needles, base64_forms};
+use crate::tree::{Needles, base64_forms};
 
 /// What stands in a secret's place.
 const MASK: &str = "***";
@@ -60,7 +60,7 @@ impl Mask {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
@@ -72,7 +72,7 @@ impl Mask {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    pub(super) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut masked = bytes.to_vec();
         for value in &self.values {
             let value = value.expose_secret().as_bytes();
@@ -136,14 +136,14 @@ fn replaced(bytes: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 /// A stream of which the secrets are masked as it comes.
-pub(super) struct Masked {
+pub(crate) struct Masked {
     mask: Mask,
     /// The line that is not finished yet.
     rest: Vec<u8>,
 }
 
 impl Masked {
-    pub(super) fn new(mask: Mask) -> Self {
+    pub(crate) fn new(mask: Mask) -> Self {
         Self {
             mask,
             rest: Vec::new(),
@@ -151,7 +151,7 @@ impl Masked {
     }
 
     /// Takes what has come, and returns what may be passed on.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut passed = Vec::new();
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.rest.extend_from_slice(piece);
@@ -168,7 +168,7 @@ impl Masked {
     }
 
     /// Nothing more has come for a while: a line that is not finished is passed on, but for what may be half a value.
-    pub(super) fn pause(&mut self) -> Vec<u8> {
+    pub(crate) fn pause(&mut self) -> Vec<u8> {
         let end = self.rest.len() - self.mask.begun(&self.rest);
         let begun = self.rest.split_off(end);
         let whole = std::mem::replace(&mut self.rest, begun);
@@ -176,7 +176,7 @@ impl Masked {
     }
 
     /// The stream has ended.
-    pub(super) fn finish(&mut self) -> Vec<u8> {
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
         self.mask.bytes(&std::mem::take(&mut self.rest))
     }
 }

@@ -3,7 +3,7 @@
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// 128 random bits.
-pub(super) fn random() -> u128 {
+pub(crate) fn random() -> u128 {
     let mut bytes = [0; 16];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -19,12 +19,12 @@ const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const LENGTH: usize = 10;
 
 /// Whether a text looks like one of these names.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.len() == LENGTH && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
 /// Letters and digits.
-pub(super) fn name() -> String {
+pub(crate) fn name() -> String {
     let random = random();
     (0..LENGTH)
         .map(|index| char::from(ALPHABET[(random >> (5 * index)) as usize % 32]))
