@@ -21,7 +21,7 @@ mod report;
 mod side;
 
 use pairs::Entry;
-use report::{Node, Report, rows, text};
+use report::{Difference, Node, Report, rows, text};
 use side::{Around, File, Side};
 
 pub(super) async fn diff(args: DiffArgs) -> Result<u8, Failure> {
@@ -36,7 +36,7 @@ pub(super) async fn diff(args: DiffArgs) -> Result<u8, Failure> {
         }
     };
     let nodes = interruptible(&cancel, &mut interrupts, work).await?;
-    let equal = nodes.iter().all(|node| node.result == "same");
+    let equal = nodes.iter().all(|node| node.result == Difference::Same);
     match args.json {
         true => ui::print_json(&Report {
             a: args.a,

@@ -25,10 +25,30 @@ pub(super) struct Node {
     b: Option<String>,
     changes: Vec<Leaf>,
     name: String,
-    /// `same`, `changed`, `new` or `gone`.
-    pub result: &'static str,
+    pub result: Difference,
     /// What it was called on the first side, if that is something else.
     was: Option<String>,
+}
+
+/// What has become of a node from the first side to the second.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Difference {
+    Same,
+    Changed,
+    New,
+    Gone,
+}
+
+impl Difference {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Changed => "changed",
+            Self::New => "new",
+            Self::Gone => "gone",
+        }
+    }
 }
 
 pub(super) fn rows(a: &[Entry<'_>], b: &[Entry<'_>], pairs: &[Pair]) -> Vec<Node> {
@@ -56,10 +76,10 @@ impl Node {
             b: key(new),
             changes,
             result: match (old, new) {
-                (Some(old), Some(new)) if old.key == new.key => "same",
-                (Some(_), Some(_)) => "changed",
-                (None, _) => "new",
-                (Some(_), None) => "gone",
+                (Some(old), Some(new)) if old.key == new.key => Difference::Same,
+                (Some(_), Some(_)) => Difference::Changed,
+                (None, _) => Difference::New,
+                (Some(_), None) => Difference::Gone,
             },
             was: name(old).filter(|old| *old != called),
             name: called,
@@ -81,7 +101,7 @@ impl Node {
 pub(super) fn text(nodes: &[Node]) -> String {
     let width = nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
     let line = |node: &Node| {
-        let (name, result) = (&node.name, node.result);
+        let (name, result) = (&node.name, node.result.word());
         let was = match &node.was {
             Some(was) => format!(" (was {was})"),
             None => String::new(),
