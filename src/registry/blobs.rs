@@ -123,17 +123,26 @@ impl Blobs {
         if !self.root.join("part").is_dir() {
             return Ok(0);
         }
-        let mut litter = old_files(&self.root.join("part"))?;
-        // One that somebody adds to is not old, unless its server is silent.
-        litter.retain(|path| File::open(path).is_ok_and(|part| part.try_lock().is_ok()));
+        let mut swept = 0;
+        for path in old_files(&self.root.join("part"))? {
+            let Ok(part) = File::open(&path) else {
+                continue;
+            };
+            // One that somebody adds to is not old, unless its server is silent. The lock is held until the file is gone:
+            // who gets it next looks whether the file is there.
+            if part.try_lock().is_ok() && is_at(&part, &path) {
+                fs::remove_file(&path)?;
+                swept += 1;
+            }
+        }
         let lock = self.lock()?;
         if lock.try_lock().is_ok() {
-            litter.extend(old_files(&self.root.join(LAYERS).join(BLOBS))?);
+            for path in old_files(&self.root.join(LAYERS).join(BLOBS))? {
+                fs::remove_file(path)?;
+                swept += 1;
+            }
         }
-        for path in &litter {
-            fs::remove_file(path)?;
-        }
-        Ok(litter.len())
+        Ok(swept)
     }
 
     /// Keeps a small blob that is there as a whole, and has been checked.
@@ -171,9 +180,7 @@ impl Blobs {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             // Whoever had it may have published or deleted this very file meanwhile.
-            let is_current = fs::metadata(&path)
-                .is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
-            if !is_current {
+            if !is_at(&file, &path) {
                 continue;
             }
             if fs::metadata(&whole).is_ok_and(|there| there.len() == layer.size) {
@@ -199,6 +206,11 @@ impl Blobs {
             return Ok(Some(part));
         }
     }
+}
+
+/// Whether it is this very file that has the name.
+fn is_at(file: &File, path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()))
 }
 
 /// The files of a folder that nobody has written to for long.
@@ -275,5 +287,44 @@ fn publish(file: &File, from: &Path, to: &Path) -> io::Result<()> {
     match to.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// Many old parts, which a sweep takes away while somebody goes on with each.
+    #[tokio::test]
+    async fn a_sweep_never_takes_what_somebody_adds_to() {
+        let store = tempfile::tempdir().unwrap();
+        let blobs = Blobs::below(store.path());
+        blobs.prepare().unwrap();
+        let layers: Vec<_> = (0..200u8)
+            .map(|number| Layer {
+                digest: Digest(Sha256::digest([number]).into()),
+                size: 1000,
+            })
+            .collect();
+        for _ in 0..20 {
+            for layer in &layers {
+                let part = File::create(blobs.root.join("part").join(hex::encode(layer.digest.0)))
+                    .unwrap();
+                part.set_modified(SystemTime::now() - 2 * LITTER).unwrap();
+            }
+            let sweeper = {
+                let blobs = blobs.clone();
+                std::thread::spawn(move || blobs.sweep())
+            };
+            let mut parts = Vec::new();
+            for layer in &layers {
+                parts.extend(blobs.part(layer).await.unwrap());
+            }
+            sweeper.join().unwrap().unwrap();
+            assert_eq!(parts.len(), layers.len());
+            assert!(parts.iter().all(|part| is_at(&part.file, &part.path)));
+        }
     }
 }

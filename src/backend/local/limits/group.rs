@@ -262,7 +262,11 @@ pub(super) fn sweep(place: &Place) {
     for hierarchy in &place.hierarchies {
         let entries = fs::read_dir(&hierarchy.parent).into_iter().flatten();
         for entry in entries.flatten() {
-            if is_ours(&entry.file_name().to_string_lossy()) && is_abandoned(&entry.path()) {
+            if !is_ours(&entry.file_name().to_string_lossy()) {
+                continue;
+            }
+            // Held until it is gone: who has just made it locks it next, and then looks whether it is there.
+            if let Some(_lock) = lock_abandoned(&entry.path()) {
                 // Another sweep, or the machine, may be quicker.
                 remove(&entry.path(), PATIENCE_AFTER_A_CRASH).ok();
             }
@@ -275,7 +279,9 @@ fn is_ours(name: &str) -> bool {
     name.strip_prefix(PREFIX).is_some_and(nonce::is_name)
 }
 
-fn is_abandoned(group: &Path) -> bool {
-    let lock = File::open(group);
-    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+/// The lock of a group that nobody holds.
+fn lock_abandoned(group: &Path) -> Option<File> {
+    let lock = File::open(group).ok()?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(lock)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 
@@ -307,4 +308,27 @@ fn a_sweep_takes_what_nobody_holds() {
     assert!(!abandoned.exists());
     fs::remove_dir(&other).unwrap();
     assert!(folders.iter().all(|folder| folder.path.exists()));
+}
+
+/// The kernel's own groups, since it makes and removes one at a time, and so who removes may have to wait.
+#[test]
+fn a_sweep_never_takes_what_was_locked_beside_it() {
+    let place = Place::find(Path::new("/"));
+    let (ends, ended) = (AtomicBool::new(false), Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !ends.load(ended) {
+                    sweep(&place);
+                }
+            });
+        }
+        let is_taken = (0..300).any(|_| {
+            let group = Group::make(&place, &LIMITS);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            !group.folders().iter().all(|folder| folder.path.exists())
+        });
+        ends.store(true, ended);
+        assert!(!is_taken);
+    });
 }
