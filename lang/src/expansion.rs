@@ -1,6 +1,7 @@
 //! A graph as a file: what is left of one when every template, matrix, import and layer is expanded and every default
 //! that a parent hands down is stated. It means the same, and has the same keys.
 
+mod names;
 mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::decl;
 use crate::eval::inherit;
 use crate::schema::{BaseData, FileData, GraphData, RepoData, ResourcesData, StepData, TargetData};
+use crate::secret;
 use crate::spelling::quoted;
+use names::Names;
 use page::{Page, property, word};
 
 /// What is not worth saying.
@@ -23,6 +26,7 @@ const STEP_TIMEOUT: u64 = decl::STEP_TIMEOUT.as_secs();
 /// The whole file. Where inputs are pinned, a comment before a target names its snapshot and key.
 pub fn text(graph: &GraphData) -> String {
     let mut page = Page::default();
+    let names = Names::of(graph);
     let exposed = |target: &TargetData, name: &String| target.secrets.contains(name);
     let auth = graph.targets.iter().flat_map(|target| {
         let named = target.repos.iter().filter_map(|repo| repo.auth.as_ref());
@@ -42,19 +46,25 @@ pub fn text(graph: &GraphData) -> String {
             BaseData::Prebuild(parent) => resources.get(parent.as_str()).copied(),
             BaseData::Image { .. } => None,
         };
-        page.target(target, parent.unwrap_or(&DEFAULTS));
+        page.target(target, parent.unwrap_or(&DEFAULTS), &names);
         resources.insert(&target.name, &target.resources);
     }
     if !graph.groups.is_empty() {
         page.blank();
     }
-    for (name, members) in &graph.groups {
-        let members = members.iter().map(|member| file_name(member));
-        let line: Vec<String> = ["group".to_owned(), name.clone()]
-            .into_iter()
-            .chain(members)
-            .collect();
-        page.line(&line);
+    let groups = graph.groups.iter();
+    let mut groups: Vec<(&str, &Vec<String>)> = groups
+        .map(|(name, members)| (names.get(name), members))
+        .collect();
+    groups.sort();
+    for (name, members) in groups {
+        let members = members.iter().map(|member| names.get(member));
+        let line = ["group", name].into_iter().chain(members);
+        page.line(&line.collect::<Vec<&str>>());
+    }
+    if secret::first(&page.text).is_some() {
+        // It was allowed where it came from.
+        page.text.insert_str(0, "allow secret-literal\n\n");
     }
     page.text
 }
@@ -78,15 +88,10 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// The targets of other files have a dot in their names.
-fn file_name(name: &str) -> String {
-    name.replace('.', "-")
-}
-
 impl Page {
-    fn target(&mut self, target: &TargetData, handed_down: &ResourcesData) {
-        self.open(&["prebuild".to_owned(), file_name(&target.name)]);
-        self.line(&from(&target.from));
+    fn target(&mut self, target: &TargetData, handed_down: &ResourcesData, names: &Names) {
+        self.open(&["prebuild".to_owned(), names.get(&target.name).to_owned()]);
+        self.line(&from(&target.from, names));
         if let Some(about) = &target.about {
             self.line(&["about", &self.value(about)]);
         }
@@ -228,10 +233,10 @@ impl Page {
     }
 }
 
-fn from(base: &BaseData) -> Vec<String> {
+fn from(base: &BaseData, names: &Names) -> Vec<String> {
     let mut words = vec!["from".to_owned()];
     match base {
-        BaseData::Prebuild(name) => words.push(property("prebuild", &file_name(name))),
+        BaseData::Prebuild(name) => words.push(property("prebuild", names.get(name))),
         BaseData::Image { name, platform } => {
             words.push(word(name));
             words.extend(
