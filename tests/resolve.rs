@@ -59,6 +59,7 @@ fn node(name: &str, image: ImageRef) -> Node {
             base: span(1),
             env: std::collections::BTreeMap::default(),
             path: Vec::new(),
+            platform: None,
         },
         span: span(0),
     }

@@ -76,7 +76,7 @@ pub(crate) struct Prebuild {
 pub(crate) enum Base {
     Image {
         image: Spanned<ImageRef>,
-        platform: Option<String>,
+        platform: Option<Spanned<String>>,
         at: Span,
     },
     Parent {

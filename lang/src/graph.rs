@@ -55,6 +55,8 @@ pub struct Places {
     pub env: BTreeMap<String, Span>,
     /// As [`Node::path`].
     pub path: Vec<Span>,
+    /// `None`: the file does not say, and the machine's counts.
+    pub platform: Option<Span>,
 }
 
 #[derive(Clone, Debug)]

@@ -24,9 +24,7 @@ pub(super) async fn eval(args: EvalArgs) -> Result<u8, Failure> {
         true => resolve(&project, &needed, &args).await?,
         false => Vec::new(),
     };
-    // Nothing of this machine is in it, not even what kind it is.
-    let (sources, graph) = project.evaluate_anywhere()?;
-    let mut graph = schema::data(&graph, &needed, &sources);
+    let mut graph = schema::data(&project.graph, &needed, &project.sources);
     for (target, pins) in graph.targets.iter_mut().zip(pins) {
         target.pins = Some(pins);
     }

@@ -32,8 +32,7 @@ pub(super) async fn graph(args: GraphArgs) -> Result<u8, Failure> {
         true => Some(hits(&project, &needed, &args).await?),
         false => None,
     };
-    let (sources, graph) = project.evaluate_anywhere()?;
-    let graph = schema::data(&graph, &needed, &sources);
+    let graph = schema::data(&project.graph, &needed, &project.sources);
     match args.format {
         GraphFormat::Dot => ui::print(&dot(&graph, &hits)),
         GraphFormat::Mermaid => ui::print(&mermaid(&graph, &hits)),

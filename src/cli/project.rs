@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use atelier_lang::diag::Diagnostic;
+use atelier_lang::evaluate;
 use atelier_lang::graph::{Graph, NodeId};
 use atelier_lang::source::Sources;
-use atelier_lang::{Inputs, evaluate};
 
 use super::args::{FileArgs, SandboxKind, StoreArgs};
 use super::failure::Failure;
 use super::place::Place;
-use super::{config, exit, ui};
+use super::{config, ui};
 use crate::backend::local::{Isolation, Local};
 use crate::config::{Config, Origin};
 use crate::git::Git;
@@ -31,8 +31,6 @@ pub(super) struct Project {
     pub file: PathBuf,
     /// What the project may read lies below it.
     pub root: PathBuf,
-    /// What it was evaluated from.
-    inputs: Inputs,
     pub sources: Sources,
     pub graph: Graph,
     /// What was found in the file and is no error; people have seen it.
@@ -69,23 +67,6 @@ impl Project {
         let unread = Unread::of(Place::find(file)?, given, args)?;
         let (sources, outcome) = evaluate(&Disk::new(&unread.root), &unread.inputs);
         unread.read(args, sources, outcome)
-    }
-
-    /// The graph as it is on every machine: a platform that the file does not state is empty. Its nodes are the same.
-    pub(super) fn evaluate_anywhere(&self) -> Result<(Sources, Graph), Failure> {
-        let inputs = Inputs {
-            platform: String::new(),
-            ..self.inputs.clone()
-        };
-        let (sources, outcome) = evaluate(&Disk::new(&self.root), &inputs);
-        match outcome.value {
-            Some(graph) => Ok((sources, graph)),
-            None => Err(Failure::File {
-                sources,
-                diagnostics: outcome.diagnostics,
-                exit: exit::FILE,
-            }),
-        }
     }
 
     /// The nodes that `targets` need, parents first.

@@ -113,12 +113,22 @@ group web web-alpine web-debian
     );
 }
 
-/// Wherever a checkout lies and whoever it belongs to.
+/// Wherever a checkout lies, whoever it belongs to, and whatever language they speak.
 #[test]
 fn eval_is_the_same_everywhere() {
     let (one, other) = (project(), project());
     let json = eval(&one, &["--json"]);
     assert_eq!(json, eval(&other, &["--json"]));
+    for locale in ["C", "de_DE.UTF-8", "tr_TR.UTF-8", "ar_EG.UTF-8"] {
+        let mut command = other.atelier(&["eval", "app/prebuild.kdl", "--json"]);
+        command.env("LC_ALL", locale).env("LANG", locale);
+        command.env("TZ", "Asia/Kathmandu").env("COLUMNS", "20");
+        assert_eq!(
+            json,
+            other.run_command(command).expect(0).stdout,
+            "{locale}"
+        );
+    }
     let data: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(data["schema"], "atelier.graph/1");
     assert_eq!(

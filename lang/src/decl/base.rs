@@ -65,7 +65,7 @@ impl Reader<'_> {
                 let image = text.map(|_| image);
                 Some(Base::Image {
                     image,
-                    platform: platform.map(|p| p.value),
+                    platform,
                     at,
                 })
             }

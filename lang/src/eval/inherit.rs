@@ -24,7 +24,7 @@ pub(super) fn node(
     platform: &str,
 ) -> Option<Node> {
     let above = parent.map(|parent| graph.node(parent));
-    let (base, platform) = match (&prebuild.base, parent, above) {
+    let (base, platform, stated) = match (&prebuild.base, parent, above) {
         (
             Some(Declared::Image {
                 image,
@@ -33,10 +33,14 @@ pub(super) fn node(
             }),
             ..,
         ) => {
-            let platform = stated.as_deref().unwrap_or(platform);
-            (Base::Image(image.clone()), platform.to_owned())
+            let platform = stated.as_ref().map_or(platform, |stated| &stated.value);
+            let place = stated.as_ref().map(|stated| stated.span);
+            (Base::Image(image.clone()), platform.to_owned(), place)
         }
-        (_, Some(id), Some(above)) => (Base::Parent(id), above.platform.clone()),
+        (_, Some(id), Some(above)) => {
+            let stated = above.places.platform;
+            (Base::Parent(id), above.platform.clone(), stated)
+        }
         _ => return None,
     };
     let at = prebuild.base.as_ref().map_or(prebuild.span, Declared::at);
@@ -66,6 +70,7 @@ pub(super) fn node(
             base: at,
             env: env_places,
             path: path_places,
+            platform: stated,
         },
         span: prebuild.span,
     })

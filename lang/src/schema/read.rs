@@ -13,7 +13,7 @@ use crate::graph::{
 use crate::source::Sources;
 use crate::span::{Span, Spanned};
 
-/// The nodes of a graph that are `needed`, and its groups of those. A platform that is empty was not stated.
+/// The nodes of a graph that are `needed`, and its groups of those. Nothing of the machine is in it.
 pub fn data(graph: &Graph, needed: &[NodeId], sources: &Sources) -> GraphData {
     let all: BTreeSet<NodeId> = needed.iter().copied().collect();
     let is_needed = |id: &NodeId| all.contains(id);
@@ -55,7 +55,7 @@ fn target(graph: &Graph, node: &Node, sources: &Sources) -> TargetData {
         from: match &node.base {
             Base::Image(image) => BaseData::Image {
                 name: image.value.to_string(),
-                platform: Some(node.platform.clone()).filter(|stated| !stated.is_empty()),
+                platform: node.places.platform.map(|_| node.platform.clone()),
             },
             Base::Parent(parent) => BaseData::Prebuild(graph.node(*parent).name.value.clone()),
         },

@@ -51,7 +51,6 @@ impl Unread {
             Some(graph) if !diagnostics.iter().any(is_error) => Ok(Project {
                 file: self.file,
                 root: self.root,
-                inputs: self.inputs,
                 sources,
                 graph,
                 warnings: diagnostics,
