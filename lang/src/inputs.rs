@@ -13,9 +13,19 @@ pub struct Inputs {
     pub platform: String,
     /// Values for the file's parameters, by name.
     pub params: BTreeMap<String, String>,
+    pub missing: Missing,
     pub limits: Limits,
     /// The library of templates: the names of its files, without their ending, and their texts.
     pub std: &'static [(&'static str, &'static str)],
+}
+
+/// What a parameter of the file is that is given no value and has no default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// An error.
+    Faulty,
+    /// Left open, with what it is put into: for those who look at a file and build nothing.
+    Open,
 }
 
 impl Inputs {
@@ -25,6 +35,7 @@ impl Inputs {
             file,
             platform: platform.into(),
             params: BTreeMap::new(),
+            missing: Missing::Faulty,
             limits: Limits::NORMAL,
             std: &[],
         }

@@ -43,7 +43,7 @@ use diag::{Diagnostic, Outcome};
 use expand::Found;
 use files::Files;
 use graph::Graph;
-pub use inputs::{Inputs, Limits};
+pub use inputs::{Inputs, Limits, Missing};
 use source::{Sources, World};
 
 /// Evaluates a file. The sources that were read come back beside the outcome, since diagnostics point into them.

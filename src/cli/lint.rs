@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use atelier_lang::diag::Diagnostic;
 use atelier_lang::source::{Sources, VirtualPath, World};
 use atelier_lang::span::FileId;
-use atelier_lang::{Inputs, evaluate, repair, report};
+use atelier_lang::{Inputs, Missing, evaluate, repair, report};
 
 use super::args::{LintArgs, LintFormat};
 use super::failure::Failure;
@@ -29,7 +29,10 @@ pub(super) fn lint(args: &LintArgs) -> Result<u8, Failure> {
         ));
     }
     let place = Place::find(words.file)?;
-    let inputs = given::to(place.inputs(), &args.file)?;
+    let inputs = Inputs {
+        missing: Missing::Open,
+        ..given::to(place.inputs(), &args.file)?
+    };
     let world = Disk::new(&place.root);
     if args.fix {
         for path in mend(&place, &world, &inputs)? {

@@ -9,7 +9,6 @@ use super::modules::{Imported, Modules};
 use super::param::Param;
 use super::pieces::{Piece, pieces};
 use super::scope::{Binding, Bindings, Expander, Scope};
-use crate::Inputs;
 use crate::code;
 use crate::cycle;
 use crate::diag::Diagnostic;
@@ -17,6 +16,7 @@ use crate::span::{Span, Spanned};
 use crate::spelling::{quoted, visible};
 use crate::suggest::nearest;
 use crate::tree::{Data, Value};
+use crate::{Inputs, Missing};
 
 impl Expander<'_> {
     /// Binds everything that the files define.
@@ -71,6 +71,9 @@ impl Expander<'_> {
             return self.checked(param, binding, scope);
         }
         let Some(default) = &param.default else {
+            if module == 0 && inputs.missing == Missing::Open {
+                return None;
+            }
             let message = format!("`{}` needs a value", param.name.value);
             let help = if module == 0 {
                 format!("give it with --param {}=…, or a default", param.name.value)
