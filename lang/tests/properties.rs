@@ -13,6 +13,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use atelier_lang::source::Sources;
 use proptest::prelude::*;
 use shape::shape;
 use support::evaluate_bytes;
@@ -214,6 +215,19 @@ proptest! {
         let (respelled, found) = json(&other);
         prop_assert_eq!(found, Vec::<String>::new(), "{}", other);
         prop_assert_eq!(respelled, plain);
+    }
+
+    /// `fmt` changes no meaning, and what it leaves it leaves again.
+    #[test]
+    fn a_format_means_the_same(declared in reuse(), seed in any::<u64>()) {
+        let format = |text: &str| {
+            let read = Ok(text.as_bytes().to_vec());
+            atelier_lang::format::format("x", read, 1 << 20, &mut Sources::default()).unwrap()
+        };
+        let text = respelled(&declared, seed);
+        let formatted = format(&text);
+        prop_assert_eq!(json(&formatted), json(&text), "{}", formatted);
+        prop_assert_eq!(format(&formatted), formatted.clone());
     }
 
     /// What `eval` prints means what the file means, and is what it is printed as again.

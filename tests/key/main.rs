@@ -9,6 +9,7 @@ mod pinning;
 mod places;
 mod properties;
 mod reference;
+mod spelling;
 mod statements;
 mod table;
 mod vectors;
