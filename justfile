@@ -15,6 +15,10 @@ test *ARGS:
 try:
     ./try
 
+# half an hour of arbitrary bytes: evaluate, format or key
+fuzz TARGET *OPTIONS:
+    fuzz/run {{TARGET}} {{OPTIONS}}
+
 # three ratios: the bake by hand, buildah's no-op, podman's start
 bench:
     benches/run

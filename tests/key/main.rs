@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod fields;
+mod kept;
 mod mutations;
 mod nodes;
 mod only;
@@ -16,3 +17,8 @@ mod vectors;
 
 #[path = "../support/python.rs"]
 mod python;
+
+#[path = "../../lang/tests/support/kept.rs"]
+mod files;
+#[path = "../support/preimages.rs"]
+mod preimages;

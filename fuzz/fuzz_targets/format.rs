@@ -1,0 +1,12 @@
+//! Bytes → a file that is formatted.
+#![no_main]
+#![expect(dead_code, reason = "each target uses some of what they share")]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../lang/tests/support/mod.rs"]
+mod support;
+#[path = "../../lang/tests/support/targets.rs"]
+mod targets;
+
+fuzz_target!(|bytes: &[u8]| targets::format(bytes));
