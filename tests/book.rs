@@ -1,7 +1,11 @@
 //! The book says what the program does.
 #![cfg(test)]
 
-use std::collections::BTreeSet;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "support/pages.rs"]
+mod pages;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use atelier_lang::source::{ReadError, VirtualPath, World};
@@ -59,41 +63,57 @@ fn the_page_of_the_file_has_every_statement() {
     }
 }
 
-/// Holds the files that the page on reuse imports.
-struct Shown(String);
+/// The files that a page has shown so far, and those that the page on reuse imports.
+struct Shown(BTreeMap<String, String>);
 
 impl World for Shown {
     fn read(&self, path: &VirtualPath, _: u64) -> Result<Vec<u8>, ReadError> {
-        let text = match path.as_str() {
-            "app/prebuild.kdl" => self.0.as_str(),
-            "app/org.kdl" => {
+        let text = match (self.0.get(path.as_str()), path.as_str()) {
+            (Some(text), _) => text,
+            (None, "app/org.kdl") => {
                 "template service { param repo; repo (f)\"{repo}\"; }\nprebuild base { from host; }"
             }
-            "shared/images.kdl" => "let registry=\"ghcr.io/acme\"",
-            other => return Err(ReadError::Failed(format!("there is no {other}"))),
+            (None, "shared/images.kdl") => "let registry=\"ghcr.io/acme\"",
+            (None, other) => return Err(ReadError::Failed(format!("there is no {other}"))),
         };
         Ok(text.as_bytes().to_vec())
     }
 }
 
+/// What evaluating a block finds: its codes, and everything to look at.
+fn found(world: &Shown) -> (String, String) {
+    let path = VirtualPath::new("app/prebuild.kdl").unwrap();
+    let inputs = Inputs {
+        std: atelier::stdlib::FILES,
+        ..Inputs::new(path, "linux/amd64")
+    };
+    let (_, outcome) = evaluate(world, &inputs);
+    let found = outcome.diagnostics;
+    let codes = found.iter().map(|diagnostic| diagnostic.code.to_string());
+    (codes.collect::<Vec<_>>().join(" "), format!("{found:#?}"))
+}
+
+/// Above a block may stand `<!-- fails CODE… -->`, or `<!-- file NAME -->` if it is no `prebuild.kdl`.
 #[test]
 fn every_example_of_a_file_evaluates() {
-    for (page, count) in [("reuse", 6), ("library", 2)] {
-        let page = fs::read_to_string(format!("book/src/{page}.md")).unwrap();
-        let blocks = page.split("```kdl\n").skip(1);
-        let examples: Vec<&str> = blocks
-            .map(|block| block.split("```").next().unwrap())
-            .collect();
-        assert_eq!(examples.len(), count);
-        for example in examples {
-            let path = VirtualPath::new("app/prebuild.kdl").unwrap();
-            let inputs = Inputs {
-                std: atelier::stdlib::FILES,
-                ..Inputs::new(path, "linux/amd64")
-            };
-            let (_, outcome) = evaluate(&Shown(example.to_owned()), &inputs);
-            let found = outcome.diagnostics;
-            assert!(found.is_empty(), "{example}\n{found:?}");
+    for (page, count) in [("reuse", 6), ("library", 2), ("tutorial", 17)] {
+        let text = fs::read_to_string(pages::path(&format!("{page}.md"))).unwrap();
+        let mut world = Shown(BTreeMap::new());
+        let mut examples = 0;
+        let blocks = pages::blocks(&text).into_iter();
+        for block in blocks.filter(|block| block.kind == "kdl") {
+            examples += 1;
+            let note = block.note.as_deref().unwrap_or("");
+            let name = note.strip_prefix("file ");
+            let path = format!("app/{}", name.unwrap_or("prebuild.kdl"));
+            world.0.insert(path, block.text.clone());
+            if name.is_some() {
+                continue;
+            }
+            let (codes, shown) = found(&world);
+            let expected = note.strip_prefix("fails ").unwrap_or("");
+            assert_eq!(codes, expected, "{page}\n{}\n{shown}", block.text);
         }
+        assert_eq!(examples, count, "{page}");
     }
 }

@@ -44,6 +44,9 @@ mod homes;
 mod http;
 #[path = "../support/links.rs"]
 mod links;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../support/pages.rs"]
+mod pages;
 #[path = "../support/processes.rs"]
 mod processes;
 #[path = "../support/project.rs"]

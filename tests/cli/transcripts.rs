@@ -2,54 +2,19 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
+use crate::pages::{self, unnamed};
 use crate::repositories::{Served, served};
 
 /// What pages call the repository that the tests serve.
 const URL: &str = "https://github.com/acme/web";
 
-/// Text between a fence of this kind and its end, for each such block.
+/// The texts of the blocks of this kind on a page.
 pub(crate) fn blocks(page: &str, kind: &str) -> Vec<String> {
-    let text = fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("book/src")
-            .join(page),
-    )
-    .unwrap();
-    let fence = format!("```{kind}\n");
-    let blocks = text.split(&fence).skip(1);
-    blocks
-        .map(|rest| rest.split_once("```").unwrap().0.to_owned())
-        .collect()
-}
-
-/// Digests are called by the order in which they appear: the machine decides what they are.
-fn unnamed(text: &str) -> String {
-    let mut names: Vec<String> = Vec::new();
-    let mut whole = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_hexdigit()) {
-        let (before, from) = rest.split_at(start);
-        let end = from
-            .find(|c: char| !c.is_ascii_hexdigit())
-            .unwrap_or(from.len());
-        let (word, after) = from.split_at(end);
-        whole += before;
-        if word.len() < 12 {
-            whole += word;
-        } else {
-            let name = word[..12].to_owned();
-            let known = names.iter().position(|known| *known == name);
-            let index = known.unwrap_or_else(|| {
-                names.push(name);
-                names.len() - 1
-            });
-            write!(whole, "<{index}>").unwrap();
-        }
-        rest = after;
-    }
-    whole + rest
+    let text = fs::read_to_string(pages::path(page)).unwrap();
+    let blocks = pages::blocks(&text).into_iter();
+    let blocks = blocks.filter(|block| block.kind == kind);
+    blocks.map(|block| block.text).collect()
 }
 
 /// Runs a line as a shell would, as far as pages need one; returns what is seen, and the exit code.

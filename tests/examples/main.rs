@@ -7,11 +7,14 @@ mod example;
 mod keys;
 mod projects;
 mod rust;
+mod tutorial;
 mod workspace;
 
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../support/git_server.rs"]
 mod git_server;
+#[path = "../support/pages.rs"]
+mod pages;
 #[path = "../support/project.rs"]
 mod project;
 #[path = "../support/python.rs"]
