@@ -55,3 +55,16 @@ pub fn doc(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<DocData>) {
     let diagnostics = diag::distinct(diag::presentable(found, &sources));
     (sources, Outcome { value, diagnostics })
 }
+
+/// What the `//` lines right above the line of a byte say.
+pub fn comment(text: &str, offset: u32) -> String {
+    let before = text.get(..offset as usize).unwrap_or("");
+    let above = before.rsplit_once('\n').map_or("", |(above, _)| above);
+    let lines = above.rsplit('\n').map(str::trim);
+    let comments = lines.map_while(|line| line.strip_prefix("//"));
+    let mut lines: Vec<&str> = comments
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    lines.reverse();
+    lines.join("\n")
+}

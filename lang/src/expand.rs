@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Inputs;
 use crate::diag::Diagnostic;
 use crate::files::Files;
+use crate::index::Index;
 use crate::source::{Sources, World};
 use crate::span::{FileId, Span};
 use crate::tree::Node;
@@ -87,6 +88,7 @@ pub(crate) fn expand(
     inputs: &Inputs,
     sources: &mut Sources,
     files: &mut Files,
+    index: &mut Index,
     mut found: Found<'_>,
 ) -> (Vec<Expanded>, BTreeSet<Span>) {
     let loaded = imports::load(world, inputs, Library::Used, sources, files, &mut found);
@@ -94,7 +96,7 @@ pub(crate) fn expand(
         return Default::default();
     };
     let found = found.later;
-    names::check(&modules, &trees, files, found);
+    names::check(&modules, &trees, files, index, found);
     let weights = weigh::templates(&modules, found);
     let mut expander = Expander {
         modules: &modules,
@@ -106,6 +108,7 @@ pub(crate) fn expand(
         made: BTreeSet::new(),
     };
     expander.bind_files(inputs);
+    expander.tell(index);
     let mut cells = AllCells::new();
     for (module, at, node) in statements(&trees) {
         if let Some(of) = expander.cells(node, module) {

@@ -4,6 +4,7 @@
 
 mod check;
 pub mod code;
+pub mod complete;
 mod cycle;
 mod decl;
 pub mod diag;
@@ -18,6 +19,7 @@ pub mod glob;
 pub mod graph;
 mod habits;
 pub mod image;
+pub mod index;
 mod inputs;
 mod lex;
 mod limits;
@@ -43,23 +45,32 @@ use diag::{Diagnostic, Outcome};
 use expand::Found;
 use files::Files;
 use graph::Graph;
+use index::Index;
 pub use inputs::{Inputs, Limits, Missing};
 use source::{Sources, World};
 
 /// Evaluates a file. The sources that were read come back beside the outcome, since diagnostics point into them.
 pub fn evaluate(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<Graph>) {
+    let (sources, outcome, _) = analyse(world, inputs);
+    (sources, outcome)
+}
+
+/// The same, and where names are defined and used.
+pub fn analyse(world: &dyn World, inputs: &Inputs) -> (Sources, Outcome<Graph>, Index) {
+    let mut index = Index::default();
     let mut sources = Sources::default();
     let mut found = Vec::new();
-    let graph = graph(world, inputs, &mut sources, &mut found);
+    let graph = graph(world, inputs, &mut sources, &mut index, &mut found);
     let value = graph.filter(|_| !found.iter().any(Diagnostic::is_error));
     let diagnostics = diag::distinct(diag::presentable(found, &sources));
-    (sources, Outcome { value, diagnostics })
+    (sources, Outcome { value, diagnostics }, index)
 }
 
 fn graph(
     world: &dyn World,
     inputs: &Inputs,
     sources: &mut Sources,
+    index: &mut Index,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Graph> {
     let mut files = Files::default();
@@ -68,7 +79,7 @@ fn graph(
         early: found,
         later: &mut later,
     };
-    let (expanded, made) = expand::expand(world, inputs, sources, &mut files, both);
+    let (expanded, made) = expand::expand(world, inputs, sources, &mut files, index, both);
     let graph = expanded.first().map(|first| first.file).map(|file| {
         let document = Document::read(&expanded, &files, &mut later);
         eval::link(&document, inputs, file, &mut later)
@@ -84,5 +95,6 @@ fn graph(
     }
     found.extend(files.placed(later));
     files.place(sources);
+    index.place(|span| files.before(span));
     graph
 }

@@ -39,6 +39,7 @@ pub(super) struct Import {
     pub(super) path: Spanned<String>,
     /// `None` if it could not be read, which has been reported.
     pub(super) module: Option<usize>,
+    pub(super) span: Span,
 }
 
 /// A constant or a parameter of the file.
@@ -53,6 +54,7 @@ pub(super) struct Template {
     pub(super) name: Spanned<String>,
     pub(super) params: Vec<Param>,
     pub(super) body: Vec<Node>,
+    pub(super) span: Span,
 }
 
 impl Definition {
@@ -176,6 +178,7 @@ impl Module {
             alias: alias.clone(),
             path,
             module: None,
+            span: node.head(),
         };
         self.imports.insert(alias.value, import);
     }
@@ -191,6 +194,7 @@ impl Module {
             name,
             params: Vec::new(),
             body: Vec::new(),
+            span: node.span,
         };
         for child in node.children.into_iter().flatten() {
             if child.name.value != "param" {

@@ -6,7 +6,7 @@ use super::imports::{self, Library};
 use super::param::Param;
 use crate::Inputs;
 use crate::diag::Diagnostic;
-use crate::doc::{DocData, ParamData, TemplateData, ValueData};
+use crate::doc::{self, DocData, ParamData, TemplateData, ValueData};
 use crate::files::Files;
 use crate::source::{Sources, World};
 use crate::span::Span;
@@ -87,19 +87,9 @@ impl Reader<'_> {
         }
     }
 
-    /// What the `//` lines right above the line of `span` say.
     fn comment(&self, span: Span) -> String {
         let place = self.files.before(span);
-        let text = self.sources.text(place.file);
-        let before = text.get(..place.start as usize).unwrap_or("");
-        let above = before.rsplit_once('\n').map_or("", |(above, _)| above);
-        let lines = above.rsplit('\n').map(str::trim);
-        let comments = lines.map_while(|line| line.strip_prefix("//"));
-        let mut lines: Vec<&str> = comments
-            .map(|line| line.strip_prefix(' ').unwrap_or(line))
-            .collect();
-        lines.reverse();
-        lines.join("\n")
+        doc::comment(self.sources.text(place.file), place.start)
     }
 }
 

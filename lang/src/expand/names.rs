@@ -3,6 +3,8 @@
 //! What is found here is told once, where it is written, however often it is expanded.
 
 mod braces;
+mod places;
+mod targets;
 mod unused;
 
 use std::collections::BTreeSet;
@@ -15,24 +17,32 @@ use crate::code;
 use crate::diag::Diagnostic;
 use crate::eval::unknown;
 use crate::files::Files;
+use crate::index::Index;
 use crate::span::{Span, Spanned};
 use crate::table::{self, Place};
 use crate::tree::{Data, Node, Value};
+use targets::Targets;
 
 /// Checks all names of all files.
 pub(super) fn check(
     modules: &Modules,
     trees: &[Vec<Node>],
     files: &Files,
+    index: &mut Index,
     found: &mut Vec<Diagnostic>,
 ) {
     let mut used = BTreeSet::new();
-    for (index, (module, tree)) in modules.list.iter().zip(trees).enumerate() {
+    let targets: Vec<Targets> = trees.iter().map(|tree| targets::of(tree)).collect();
+    let all = modules.list.iter().zip(trees);
+    for (at, (module, tree)) in all.enumerate() {
+        places::define(modules, module, tree, index);
         let mut names = Names {
             modules,
             files,
-            module: index,
+            module: at,
+            targets: &targets,
             used: &mut used,
+            index,
             found,
         };
         names.module(module, tree);
@@ -49,8 +59,11 @@ struct Names<'a> {
     modules: &'a Modules,
     files: &'a Files,
     module: usize,
+    /// Those of each file.
+    targets: &'a [Targets],
     /// Where the definitions stand that something uses.
     used: &'a mut BTreeSet<Span>,
+    index: &'a mut Index,
     found: &'a mut Vec<Diagnostic>,
 }
 
@@ -132,7 +145,9 @@ impl Names<'_> {
             // Nobody sees it once it is expanded, so it is checked here.
             check::statement(node, Place::Prebuild, self.files, self.found);
             self.template_name(node);
+            self.parameter_names(node);
         }
+        self.target_names(node);
         for (index, value) in node.arguments.iter().enumerate() {
             self.value(value, own, is_open(&node.name, Some(index)));
         }
@@ -143,6 +158,7 @@ impl Names<'_> {
         for child in node.children.iter().flatten() {
             if node.name.value == "matrix" {
                 // Axes have names of their own, and see only the file's.
+                self.axis_names(child, own);
                 let values = child.arguments.iter();
                 let values = values.chain(child.properties.iter().map(|p| &p.value));
                 values.for_each(|value| self.value(value, &[], true));
@@ -212,9 +228,10 @@ impl Names<'_> {
         match self.modules.template(self.module, written) {
             Imported::Module(module) => {
                 let name = written.rsplit('.').next().unwrap_or_default();
-                let template = self.modules.list[module].templates.get(name);
-                self.used
-                    .extend(template.map(|template| template.name.span));
+                if let Some(template) = self.modules.list[module].templates.get(name) {
+                    self.used.insert(template.name.span);
+                    self.link(written.span, written, written.len(), template.name.span);
+                }
                 true
             }
             Imported::Broken => true,

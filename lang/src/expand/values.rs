@@ -12,6 +12,7 @@ use super::scope::{Binding, Bindings, Expander, Scope};
 use crate::code;
 use crate::cycle;
 use crate::diag::Diagnostic;
+use crate::index::Index;
 use crate::span::{Span, Spanned};
 use crate::spelling::{quoted, visible};
 use crate::suggest::nearest;
@@ -44,6 +45,21 @@ impl Expander<'_> {
             let binding = self.definition(module, definition, inputs);
             let name = definition.name().value.clone();
             self.values[module].insert(name, binding);
+        }
+    }
+
+    /// Notes what the names of the files stand for.
+    pub(super) fn tell(&self, index: &mut Index) {
+        let mut values = BTreeMap::new();
+        for (module, bindings) in self.modules.list.iter().zip(&self.values) {
+            let bound = bindings.iter().filter_map(|(name, binding)| {
+                let definition = module.values.get(name)?;
+                Some((definition.name().span, binding.as_ref()?.text.to_string()))
+            });
+            values.extend(bound);
+        }
+        for definition in &mut index.definitions {
+            definition.value = values.remove(&definition.name.span);
         }
     }
 

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use atelier_lang::complete::{Known, complete};
 use atelier_lang::diag::{Diagnostic, Outcome};
+use atelier_lang::doc::{self, DocData};
 use atelier_lang::format::{self, Unformatted};
 use atelier_lang::graph::{Graph, NodeId};
+use atelier_lang::index::Index;
 use atelier_lang::source::Sources;
-use atelier_lang::{doc, expansion, render, report, schema};
+use atelier_lang::span::{FileId, Span};
+use atelier_lang::{expansion, render, report, schema};
 
 use crate::support::{Memory, inputs};
 
@@ -23,13 +27,14 @@ fn files(bytes: &[u8]) -> Memory {
 /// the same.
 pub(crate) fn evaluate(bytes: &[u8]) {
     let world = files(bytes);
-    let (sources, outcome) = atelier_lang::evaluate(&world, &inputs());
+    let (sources, outcome, index) = atelier_lang::analyse(&world, &inputs());
     sound(&sources, &outcome.diagnostics);
     let has_error = outcome.diagnostics.iter().any(Diagnostic::is_error);
     assert_eq!(outcome.value.is_none(), has_error);
     let _data = report::report(&outcome.diagnostics, &sources);
     let (_, described) = doc::doc(&world, &inputs());
-    drop(described);
+    known(&index, &sources);
+    completed(bytes, &index, described.value.as_ref());
     if let Outcome {
         value: Some(graph), ..
     } = outcome
@@ -49,6 +54,37 @@ fn sound(sources: &Sources, found: &[Diagnostic]) {
             assert!(text.get(range).is_some(), "{finding:?}");
         }
         let _shown = format!("{:?}", render::render(finding, sources));
+    }
+}
+
+/// Names are where the index says they are, and lead to definitions.
+fn known(index: &Index, sources: &Sources) {
+    let fits = |span: Span| {
+        let range = span.start as usize..span.end as usize;
+        sources.text(span.file).get(range).is_some()
+    };
+    for definition in &index.definitions {
+        assert!(
+            fits(definition.name.span) && fits(definition.whole),
+            "{definition:?}"
+        );
+    }
+    for used in &index.uses {
+        assert!(fits(used.span), "{used:?}");
+        assert!(index.definition(used.definition).is_some(), "{used:?}");
+    }
+}
+
+/// There is an answer at every place; this tries some.
+fn completed(bytes: &[u8], index: &Index, doc: Option<&DocData>) {
+    let Ok(text) = str::from_utf8(bytes) else {
+        return;
+    };
+    let file = FileId(0);
+    let known = Known { index, file, doc };
+    for eighth in 0..=8 {
+        let (range, _) = complete(text, text.len() * eighth / 8, &known);
+        assert!(text.get(range).is_some());
     }
 }
 

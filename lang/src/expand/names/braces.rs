@@ -34,6 +34,12 @@ impl Names<'_> {
             };
             if let Some(definition) = self.definition(&name, own) {
                 self.used.insert(definition);
+                let braces = name.range();
+                let inside = braces.start + 1..braces.end - 1;
+                if let Some(span) = self.files.within(value.span, text, inside.clone()) {
+                    let name = &text[inside];
+                    self.link(span, name, name.len(), definition);
+                }
             } else if unknown < SHOWN {
                 unknown += 1;
                 self.unknown(&name, value, own);
