@@ -31,6 +31,7 @@ mod key;
 mod leaves;
 mod lint;
 mod log;
+mod lsp;
 mod pinning;
 mod place;
 mod progress;
@@ -132,6 +133,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Eval(args) => Box::pin(eval::eval(args)).await,
         Command::Lint(args) => lint::lint(&args),
         Command::Fmt(args) => Ok(fmt::fmt(&args)),
+        Command::Lsp => Ok(Box::pin(lsp::lsp()).await),
         Command::Doc(args) => doc::doc(&args),
         Command::Graph(args) => Box::pin(graph::graph(args)).await,
         Command::Key(args) => key::key(&args),

@@ -88,6 +88,9 @@ pub(super) enum Command {
     /// Set the white space of files right
     #[command(after_help = "Example: atelier fmt --check")]
     Fmt(FmtArgs),
+    /// Serve the language to an editor, over standard input and output
+    #[command(after_help = "Example: atelier lsp")]
+    Lsp,
     /// Print the parameters of the file, and the templates that it can use
     #[command(after_help = "Example: atelier doc std.bun")]
     Doc(DocArgs),

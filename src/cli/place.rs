@@ -8,7 +8,7 @@ use atelier_lang::source::VirtualPath;
 use super::failure::Failure;
 use crate::stdlib;
 
-const FILE: &str = "prebuild.kdl";
+pub(super) const FILE: &str = "prebuild.kdl";
 
 /// The words of `[FILE] [TARGET…]`.
 pub(super) struct Words {
@@ -133,7 +133,7 @@ impl Place {
     }
 }
 
-fn inputs(file: VirtualPath) -> Inputs {
+pub(super) fn inputs(file: VirtualPath) -> Inputs {
     Inputs {
         std: stdlib::FILES,
         ..Inputs::new(file, platform())
@@ -158,7 +158,7 @@ pub(super) fn root_here() -> Result<PathBuf, Failure> {
 }
 
 /// The git root that holds a folder, else the folder itself.
-fn project_root(folder: &Path) -> PathBuf {
+pub(super) fn project_root(folder: &Path) -> PathBuf {
     let root = folder
         .ancestors()
         .find(|folder| folder.join(".git").exists());

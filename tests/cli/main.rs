@@ -12,6 +12,7 @@ mod credentials;
 mod describing;
 mod diffs;
 mod direct;
+mod editors;
 mod environment;
 mod explanations;
 mod leaves;

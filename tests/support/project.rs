@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Commands that touch no store.
-const STORELESS: [&str; 4] = ["key", "doc", "fmt", "lint"];
+const STORELESS: [&str; 5] = ["key", "doc", "fmt", "lint", "lsp"];
 
 pub(crate) struct Project {
     /// Holds all the rest.
