@@ -27,6 +27,13 @@ need_rust() {
     return 1
 }
 
+need_go() {
+    PATH=$PATH:/usr/local/go/bin
+    command -v go >/dev/null && return
+    echo "please install Go, 1.26 or newer: https://go.dev/dl" >&2
+    return 1
+}
+
 # For the reference of the key encoding, and to parse YAML: a Python of its own, outside the tree.
 need_python() {
     local home=${XDG_CACHE_HOME:-$HOME/.cache}/atelier/python
