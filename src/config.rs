@@ -23,6 +23,7 @@ use crate::world::Disk;
 pub mod code;
 mod faults;
 mod host;
+mod kubernetes;
 mod private;
 mod registry;
 mod server;
@@ -39,6 +40,7 @@ pub struct Caller {
     pub home: Option<PathBuf>,
     /// The caller's own file, whether it is there or not.
     pub file: Option<PathBuf>,
+    pub backend_flag: Option<Backend>,
     pub store_flag: Option<PathBuf>,
     pub store_variable: Option<PathBuf>,
     /// Where the store is if nothing says so.
@@ -66,6 +68,16 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Local,
+    Kubernetes,
+}
+
+impl Backend {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Kubernetes => "kubernetes",
+        }
+    }
 }
 
 /// Every setting, decided.
@@ -81,6 +93,8 @@ pub struct Config {
     pub registries: BTreeMap<String, Registry>,
     /// Servers of repositories, by host.
     pub servers: BTreeMap<String, Server>,
+    /// Of `kubernetes { … }`, by their names.
+    pub kubernetes: BTreeMap<&'static str, Setting<Vec<String>>>,
     /// The caller's home.
     home: Option<PathBuf>,
     /// The files that were read.
@@ -138,6 +152,10 @@ impl Config {
         if let Some((value, origin)) = flag.map(|path| (path, Origin::Flag("--store"))).or(named) {
             config.store = Some(Setting { value, origin });
         }
+        if let Some(value) = caller.backend_flag {
+            let origin = Origin::Flag("--backend");
+            config.backend = Setting { value, origin };
+        }
         if found.is_empty() {
             return Ok(config);
         }
@@ -169,6 +187,7 @@ impl Config {
             host: Vec::new(),
             registries: BTreeMap::new(),
             servers: BTreeMap::new(),
+            kubernetes: BTreeMap::new(),
             home: caller.home.clone(),
             sources: Sources::default(),
         }
@@ -193,6 +212,9 @@ impl Config {
             self.backend = of_file(backend);
         }
         self.host.extend(said.host);
+        let cluster = said.kubernetes.into_iter();
+        self.kubernetes
+            .extend(cluster.map(|(name, said)| (name, of_file(said))));
         for (name, said) in said.registries {
             let registry = self.registries.entry(name).or_default();
             // Each for itself: one file may name the mirror, and the other the CA.

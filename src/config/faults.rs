@@ -10,11 +10,15 @@ use atelier_lang::tree::Node;
 use super::code;
 
 /// Each statement of this version and how it is written.
-const FORMS: [(&str, &str); 6] = [
+const FORMS: [(&str, &str); 7] = [
     ("alias", "alias NAME \"IMAGE\""),
     ("backend", "backend local"),
     ("git", "git \"HOST\" user=NAME ca=\"~/FILE.pem\""),
     ("host", "host { path \"~/DIR\" \"/DIR\"; }"),
+    (
+        "kubernetes",
+        "kubernetes { context NAME; namespace NAME; storage-class NAME; snapshot-class NAME; runtime-class NAME; node-selector \"NAME=VALUE\"; runner \"REGISTRY/atelier-runner@sha256:…\"; pull-secret NAME; verify #true; node-local #false; max-depth 4; }",
+    ),
     (
         "registry",
         "registry \"HOST\" mirror=\"HOST\" ca=\"~/FILE.pem\" http=#true",
@@ -22,22 +26,11 @@ const FORMS: [(&str, &str); 6] = [
     ("store", "store \"~/DIR\""),
 ];
 
-/// What a later version has, and what to do until then.
-const LATER: [(&str, &str); 1] = [(
-    "kubernetes",
-    "delete it: this version bakes on this machine, which is `backend local`",
-)];
-
 pub(super) fn form(name: &str) -> &'static str {
     // What stands in the block of `host` is written there.
     let name = if name == "path" { "host" } else { name };
     let row = FORMS.iter().find(|(known, _)| *known == name);
     row.map_or("", |(_, form)| form)
-}
-
-pub(super) fn later(name: &str) -> Option<&'static str> {
-    let row = LATER.iter().find(|(known, _)| *known == name);
-    row.map(|(_, help)| *help)
 }
 
 pub(super) fn wrong_arguments(node: &Node, span: Span, label: &str) -> Diagnostic {
@@ -62,11 +55,6 @@ pub(super) fn misplaced(node: &Node, help: &str) -> Diagnostic {
 pub(super) fn misplaced_name(name: &Spanned<String>, label: &str, help: &str) -> Diagnostic {
     let message = format!("`{}` cannot stand in a project's configuration", name.value);
     Diagnostic::error(code::MISPLACED, name.span, message, label).help(help)
-}
-
-pub(super) fn not_yet(span: Span, what: &str, help: &str) -> Diagnostic {
-    let message = format!("`{what}` is not in this version");
-    Diagnostic::error(lang::NOT_YET, span, message, "not yet available").help(help)
 }
 
 pub(super) fn unknown(name: &Spanned<String>) -> Diagnostic {

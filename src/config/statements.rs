@@ -12,7 +12,7 @@ use atelier_lang::span::{Span, Spanned};
 use atelier_lang::spelling::visible;
 use atelier_lang::tree::{Node, Value};
 
-use super::faults::{form, later, misplaced, not_yet, twice, unknown, wrong_arguments};
+use super::faults::{form, misplaced, twice, unknown, wrong_arguments};
 use super::{Backend, PROJECT_FILE};
 
 /// Whose file it is: that decides what may stand in it, and what its paths are relative to.
@@ -40,6 +40,7 @@ pub(super) struct Statements {
     pub(super) registries: BTreeMap<String, Registry>,
     /// By their names.
     pub(super) servers: BTreeMap<String, Server>,
+    pub(super) kubernetes: super::kubernetes::Said,
 }
 
 /// What is said of a registry.
@@ -86,11 +87,9 @@ impl Reader<'_> {
             "alias" => self.alias(node),
             "host" => self.host(node),
             "git" => self.git(node),
+            "kubernetes" => self.kubernetes(node),
             "registry" => self.registry(node),
-            name => self.found.push(match later(name) {
-                Some(help) => not_yet(node.name.span, name, help),
-                None => unknown(&node.name),
-            }),
+            _ => self.found.push(unknown(&node.name)),
         }
     }
 
@@ -117,23 +116,20 @@ impl Reader<'_> {
             return;
         };
         match name.as_str() {
-            "local" => {
-                let said = Spanned::new(Backend::Local, node.head());
-                let first = self.said.backend.replace(said).map(|first| first.span);
-                self.once(node, "backend", first);
-            }
-            "kubernetes" => {
-                let help =
-                    "write `backend local`, or delete it: this version bakes on this machine";
-                self.found
-                    .push(not_yet(name.span, "backend kubernetes", help));
-            }
+            "local" => self.choose(node, Backend::Local),
+            "kubernetes" => self.choose(node, Backend::Kubernetes),
             other => {
                 let message = format!("no backend `{}`", visible(other));
                 let fault = Diagnostic::error(lang::BAD_VALUE, name.span, message, "unknown");
-                self.found.push(fault.help("there is: local"));
+                self.found.push(fault.help("there are: local, kubernetes"));
             }
         }
+    }
+
+    fn choose(&mut self, node: &Node, backend: Backend) {
+        let said = Spanned::new(backend, node.head());
+        let first = self.said.backend.replace(said).map(|first| first.span);
+        self.once(node, "backend", first);
     }
 
     fn alias(&mut self, node: &Node) {

@@ -4,6 +4,7 @@
 mod aliases;
 mod caller;
 mod host;
+mod kubernetes;
 mod origins;
 mod refusals;
 mod registries;

@@ -69,23 +69,7 @@ fn what_is_no_setting() {
         "editor vim",
         "A0201",
         "1:1",
-        &["here can stand: alias, backend, git, host, registry, store"],
-    );
-}
-
-#[test]
-fn what_a_later_version_has() {
-    refused(
-        "kubernetes { context acme; }",
-        "A0207",
-        "1:1",
-        &["backend local"],
-    );
-    refused(
-        "backend kubernetes",
-        "A0207",
-        "1:9",
-        &["write `backend local`"],
+        &["here can stand: alias, backend, git, host, kubernetes, registry, store"],
     );
 }
 
@@ -137,7 +121,12 @@ fn what_is_too_much_or_too_little() {
 #[test]
 fn what_is_not_what_it_should_be() {
     refused("store here", "A0404", "1:7", &["begin it with `/` or `~/`"]);
-    refused("backend docker", "A0306", "1:9", &["there is: local"]);
+    refused(
+        "backend docker",
+        "A0306",
+        "1:9",
+        &["there are: local, kubernetes"],
+    );
     refused(
         "alias host \"oci:/x\"",
         "A0304",
