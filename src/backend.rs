@@ -17,6 +17,7 @@ use crate::git::Credential;
 use crate::node::{ContentKey, ObjectId, TreeEntry};
 use crate::resolve::{PinnedImage, RepoLocation};
 
+pub mod kubernetes;
 pub mod local;
 pub mod memory;
 

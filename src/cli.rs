@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod backend;
 mod build;
 mod check;
 mod config;
@@ -36,10 +37,12 @@ mod pinning;
 mod place;
 mod progress;
 mod project;
+mod refusal;
 mod report;
 mod sandboxes;
 mod snapshots;
 mod stored;
+mod sweep;
 mod ui;
 mod up;
 mod update;
@@ -138,6 +141,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Graph(args) => Box::pin(graph::graph(args)).await,
         Command::Key(args) => key::key(&args),
         Command::Fsck(args) => fsck::fsck(&args).await,
+        Command::Sweep(args) => Box::pin(sweep::sweep(&args)).await,
         Command::Doctor(args) => doctor::doctor(&args).await,
         Command::Config(args) => config::config(&args),
     }

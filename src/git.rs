@@ -165,6 +165,10 @@ impl Credential {
     pub fn token(&self) -> &SecretString {
         &self.token
     }
+
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
 }
 
 impl GitError {

@@ -46,6 +46,9 @@ enum Command {
         /// The file system that holds the workspace, in `ws`
         #[arg(long, value_name = "DIR")]
         volume: PathBuf,
+        /// The file system of a parent, whose workspace is copied first
+        #[arg(long, value_name = "DIR")]
+        parent: Option<PathBuf>,
         /// Put this program into a folder, for who is to run the steps
         #[arg(long, value_name = "DIR")]
         copy_to: Option<PathBuf>,
@@ -137,7 +140,11 @@ impl Command {
 
     async fn work(self, events: &mut Events) -> Result<Outcome, Failure> {
         match self {
-            Self::Checkout { volume, copy_to } => checkout::answer(&volume, copy_to, events).await,
+            Self::Checkout {
+                volume,
+                parent,
+                copy_to,
+            } => checkout::answer(&volume, parent.as_deref(), copy_to, events).await,
             Self::Steps { volume, workspace } => steps::answer(&volume, &workspace, events).await,
             Self::Verify { volume } => verify::answer(&volume, events).await,
         }

@@ -19,7 +19,7 @@ use crate::git::{Git, GitError, Problem};
 use crate::node::ContentKey;
 use crate::registry::Registries;
 
-mod attach;
+pub(crate) mod attach;
 mod attendant;
 mod bake;
 mod boot;
@@ -32,7 +32,7 @@ pub(crate) mod files;
 mod first;
 mod flatten;
 pub mod fsck;
-mod gate;
+pub(crate) mod gate;
 mod image;
 pub(crate) mod init;
 mod keeper;
@@ -40,7 +40,7 @@ mod kept;
 pub mod launcher;
 mod lease;
 mod limits;
-mod log;
+pub(crate) mod log;
 mod mounts;
 mod place;
 mod protocol;
@@ -72,6 +72,12 @@ pub struct Local {
     reaper: RefCell<Option<Child>>,
     /// What this value has booted; a session is taken out while it runs a command.
     sandboxes: RefCell<BTreeMap<SandboxId, boot::Running>>,
+}
+
+/// Makes the store at `root`, if there is none, for what a client of another backend keeps in it: logs, and what is
+/// remembered of bakes.
+pub(crate) fn make_store(root: &Path) -> Result<(), BackendError> {
+    Store::open(root, Isolation::default()).map(drop)
 }
 
 impl Local {

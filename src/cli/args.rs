@@ -11,7 +11,7 @@ pub(super) use language::{
     DocArgs, EvalArgs, FmtArgs, GraphArgs, GraphFormat, LintArgs, LintFormat,
 };
 pub(super) use shared::{
-    EnvArgs, FileArgs, LimitsKind, ResolveArgs, SandboxKind, SecretArgs, StoreArgs,
+    BackendKind, EnvArgs, FileArgs, LimitsKind, ResolveArgs, SandboxKind, SecretArgs, StoreArgs,
 };
 
 /// Ready-made development environments from a small file.
@@ -76,6 +76,9 @@ pub(super) enum Command {
     /// Compare snapshots with their manifests, and take damaged ones out
     #[command(after_help = "Example: atelier fsck snap-0123456789ab")]
     Fsck(FsckArgs),
+    /// Remove what crashes have left
+    #[command(after_help = "Example: atelier sweep --backend kubernetes")]
+    Sweep(SweepArgs),
     /// Print what the file means: every template, matrix and default expanded
     #[command(after_help = "Example: atelier eval --json wallet")]
     Eval(EvalArgs),
@@ -281,12 +284,23 @@ pub(super) struct UpArgs {
     /// What of the network the sandbox sees
     #[arg(long, value_name = "KIND", default_value = "host")]
     pub network: NetworkKind,
+    /// Print what a cluster would be told to create, and create nothing
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["detach", "command"])]
+    pub emit: Option<EmitForm>,
     #[command(flatten)]
     pub resolve: ResolveArgs,
     #[command(flatten)]
     pub env: EnvArgs,
     #[command(flatten)]
     pub store: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum EmitForm {
+    /// A claim and a pod
+    Manifest,
+    /// A `SandboxTemplate` and a `SandboxWarmPool` of kubernetes-sigs/agent-sandbox
+    AgentSandbox,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -379,6 +393,12 @@ pub(super) struct FsckArgs {
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
     #[command(flatten)]
     pub store: StoreArgs,
 }

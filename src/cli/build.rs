@@ -10,6 +10,7 @@ use atelier_lang::graph::NodeId;
 use atelier_lang::source::Sources;
 
 use super::args::{BuildArgs, PlanArgs};
+use super::backend::Chosen;
 use super::failure::{self, Failure};
 use super::history::History;
 use super::interrupt::Interrupts;
@@ -17,8 +18,8 @@ use super::pinning::{Pinning, Resolved};
 use super::place::Words;
 use super::project::{self, Project};
 use super::report::{self, Node, Plan};
-use super::{exit, given, progress, ui};
-use crate::backend::local::{Isolation, Local};
+use super::{exit, given, progress, refusal, ui};
+use crate::backend::local::Isolation;
 use crate::backend::{Backend, BakeRequest, Cancel};
 use crate::event;
 use crate::pin::{PinnedNode, Secrets};
@@ -32,7 +33,7 @@ pub(super) struct Planned<'g> {
     pub actions: Vec<Action>,
     /// What was found in the file once its inputs were known, and is no error.
     pub warnings: Vec<Diagnostic>,
-    pub backend: Local,
+    pub backend: Chosen,
     pub history: History,
     /// What was asked of the world, and is not asked again.
     pub live: Live,
@@ -81,13 +82,12 @@ async fn resolve_and_plan<'g>(
             "name a prebuild of the file",
         ));
     }
-    let backend = Local::open(&project.store, project.isolation)?;
-    let backend = backend
-        .with_registries(project.registries.clone())
-        .with_git(project.git()?);
+    let registries = project.registries.clone();
+    let backend = Chosen::open(&project.config, project.isolation, registries)?;
     let live = project.world(needed, &pinning.secrets)?;
     let Resolved { pinned, warnings } = project.resolve(needed, pinning, &live).await?;
     let nodes = project.pin(needed, &pinned)?;
+    refusal::check(&backend, &project.sources, &nodes)?;
     let history = History::of(&project.store, &project.file);
     let candidates: Vec<Candidate> = nodes
         .iter()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde::Serialize;
 
-use super::args::{ConfigArgs, StoreArgs};
+use super::args::{BackendKind, ConfigArgs, StoreArgs};
 use super::failure::Failure;
 use super::{place, report, ui};
 use crate::config::{Backend, Caller, Config, Origin, Registry, Server};
@@ -19,6 +19,10 @@ pub(super) fn load(args: &StoreArgs, root: Option<&Path>) -> Result<Config, Fail
         file: folders
             .as_ref()
             .map(|f| f.config_dir().join("atelier/config.kdl")),
+        backend_flag: args.backend.map(|kind| match kind {
+            BackendKind::Local => Backend::Local,
+            BackendKind::Kubernetes => Backend::Kubernetes,
+        }),
         store_flag: args.store.clone(),
         store_variable: std::env::var_os("ATELIER_STORE")
             .filter(|value| !value.is_empty())
@@ -74,8 +78,8 @@ struct Row {
 }
 
 fn rows(config: &Config) -> Result<Vec<Row>, Failure> {
-    let Backend::Local = config.backend.value;
-    let mut rows = vec![Row::plain("backend", "local", config.backend.origin)];
+    let backend = config.backend.value.name();
+    let mut rows = vec![Row::plain("backend", backend, config.backend.origin)];
     if let Some(setting) = &config.store {
         let path = store(config)?.display().to_string();
         rows.push(Row::plain("store", path, setting.origin));
@@ -98,6 +102,12 @@ fn rows(config: &Config) -> Result<Vec<Row>, Failure> {
             .iter()
             .flat_map(|(name, server)| of_server(name, server)),
     );
+    rows.extend(config.kubernetes.iter().map(|(name, said)| Row {
+        setting: "kubernetes",
+        name: Some((*name).to_owned()),
+        value: said.value.join(" "),
+        origin: said.origin,
+    }));
     let paths = config.host_paths()?.into_iter().zip(&config.host);
     rows.extend(paths.map(|(path, written)| {
         let path = path.named.display().to_string();

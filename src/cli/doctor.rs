@@ -1,10 +1,12 @@
-//! `doctor`: what of this machine sandboxes need, tried one by one.
+//! `doctor`: what of this machine, or of a cluster, sandboxes need, tried one by one.
 
 use serde::Serialize;
 
 use super::args::DoctorArgs;
+use super::backend::Chosen;
 use super::failure::Failure;
 use super::{exit, project, report, ui};
+use crate::backend::kubernetes;
 use crate::backend::local::doctor::{self, Check, Finding};
 
 /// `atelier.doctor/1`: fields in alphabetical order.
@@ -24,8 +26,10 @@ struct Row {
 }
 
 pub(super) async fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
-    let local = project::open(&args.store)?;
-    let checks = doctor::examine(&local).await;
+    let checks = match project::open(&args.store)? {
+        Chosen::Local(local) => doctor::examine(&local).await,
+        Chosen::Kubernetes(cluster) => kubernetes::doctor::examine(&cluster).await,
+    };
     let works = checks.iter().all(|check| check.finding != Finding::Missing);
     if args.json {
         ui::print_json(&Report {

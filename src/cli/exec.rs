@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use super::args::ExecArgs;
+use super::backend::Chosen;
 use super::failure::Failure;
 use super::interrupt::Interrupts;
 use super::{given, input, project, sandboxes};
-use crate::backend::local::Local;
 use crate::backend::{Backend, Environment, Exec, SandboxId, SandboxState, Stdio};
 
 pub(super) async fn exec(args: ExecArgs) -> Result<u8, Failure> {
@@ -37,7 +37,7 @@ pub(super) async fn exec(args: ExecArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn running(backend: &Local, name: &str) -> Result<SandboxId, Failure> {
+async fn running(backend: &Chosen, name: &str) -> Result<SandboxId, Failure> {
     let all = backend.sandboxes().await?;
     let Some(sandbox) = all
         .into_iter()

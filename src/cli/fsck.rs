@@ -27,7 +27,7 @@ struct Row {
 }
 
 pub(super) async fn fsck(args: &FsckArgs) -> Result<u8, Failure> {
-    let local = project::open(&args.store)?;
+    let local = project::open(&args.store)?.local("fsck")?;
     let keys = chosen(&fsck::keys(&local)?, &args.keys)?;
     let checked = fsck::check(&local, &keys).await?;
     if args.keys.is_empty() {

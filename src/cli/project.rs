@@ -8,10 +8,11 @@ use atelier_lang::graph::{Graph, NodeId};
 use atelier_lang::source::Sources;
 
 use super::args::{FileArgs, SandboxKind, StoreArgs};
+use super::backend::Chosen;
 use super::failure::Failure;
 use super::place::Place;
 use super::{config, ui};
-use crate::backend::local::{Isolation, Local};
+use crate::backend::local::Isolation;
 use crate::config::{Config, Origin};
 use crate::git::Git;
 use crate::pin::{self, Secrets};
@@ -170,6 +171,8 @@ pub(super) fn isolation(args: &StoreArgs) -> Isolation {
 }
 
 /// Opens the store, for what runs no step of a file.
-pub(super) fn open(args: &StoreArgs) -> Result<Local, Failure> {
-    Ok(Local::open(&store_path(args)?, isolation(args))?)
+pub(super) fn open(args: &StoreArgs) -> Result<Chosen, Failure> {
+    let config = config::load(args, None)?;
+    let registries = registries(&config, &config::store(&config)?);
+    Chosen::open(&config, isolation(args), registries)
 }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::args::{DownArgs, PsArgs, RmArgs};
+use super::backend::Chosen;
 use super::failure::Failure;
 use super::{project, report, ui};
-use crate::backend::local::Local;
 use crate::backend::{Backend, Sandbox, SandboxId, SandboxState, is_sandbox_name};
 
 /// `atelier.sandboxes/1`: fields in alphabetical order, oldest first.
@@ -91,7 +91,7 @@ pub(super) async fn down(args: &DownArgs) -> Result<u8, Failure> {
 }
 
 /// All that are there, also after one that is not.
-async fn destroy(backend: &Local, names: &[String]) -> Result<u8, Failure> {
+async fn destroy(backend: &Chosen, names: &[String]) -> Result<u8, Failure> {
     let mut missing = None;
     for name in names {
         if !backend.destroy(&SandboxId(name.clone())).await? {
@@ -103,18 +103,18 @@ async fn destroy(backend: &Local, names: &[String]) -> Result<u8, Failure> {
 }
 
 /// What killed processes have left; what that costs is nobody's failure.
-async fn tidy(backend: &Local) {
+async fn tidy(backend: &Chosen) {
     backend.sweep().await.ok();
 }
 
-async fn kept(backend: &Local) -> Result<Vec<Sandbox>, Failure> {
+async fn kept(backend: &Chosen) -> Result<Vec<Sandbox>, Failure> {
     let mut all = backend.sandboxes().await?;
     all.retain(|sandbox| sandbox.name.is_some());
     Ok(all)
 }
 
 /// Tells scripts what has been started.
-pub(super) async fn print_one(backend: &Local, id: &SandboxId) -> Result<(), Failure> {
+pub(super) async fn print_one(backend: &Chosen, id: &SandboxId) -> Result<(), Failure> {
     let all = backend.sandboxes().await?;
     if let Some(sandbox) = all.iter().find(|sandbox| sandbox.id == *id) {
         ui::print_json(&One {
@@ -126,7 +126,7 @@ pub(super) async fn print_one(backend: &Local, id: &SandboxId) -> Result<(), Fai
 }
 
 /// Before anything is baked for it. Whoever boots it asks again, and has the last word.
-pub(super) async fn require_free(backend: &Local, name: &str) -> Result<(), Failure> {
+pub(super) async fn require_free(backend: &Chosen, name: &str) -> Result<(), Failure> {
     if !is_sandbox_name(name) {
         return Err(Failure::usage(
             format!("`{name}` cannot be a sandbox's name"),

@@ -1,8 +1,11 @@
 //! `up`: bake what is missing, boot a sandbox from the snapshot, run a command or a shell in it, and forget it. Or keep it.
 
+use std::collections::BTreeMap;
+
 use atelier_lang::graph::NodeId;
 
-use super::args::{NetworkKind, UpArgs};
+use super::args::{EmitForm, NetworkKind, UpArgs};
+use super::backend::Chosen;
 use super::build::{Given, Planned, prepare};
 use super::exec::terminal_variables;
 use super::failure::Failure;
@@ -11,8 +14,9 @@ use super::pinning::Pinning;
 use super::place::Words;
 use super::project::{self, Project};
 use super::{given, input, sandboxes, ui};
-use crate::backend::local::Local;
-use crate::backend::{Backend, Environment, Exec, Keep, Network, SandboxId, Stdio};
+use crate::backend::kubernetes::emit::{self, Form};
+use crate::backend::{Backend, Environment, Exec, Keep, Network, SandboxId, SandboxRequest, Stdio};
+use crate::pin::Secrets;
 use crate::realise::Options;
 
 pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
@@ -25,6 +29,10 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     let target = the_one(&project, &words.targets)?;
     let needed = project.select(&[target])?;
     let planned = prepare(&project, &needed, &[], &pinning, &mut interrupts).await?;
+    if let Some(form) = args.emit {
+        let request = request(&planned, &args, &pinning.secrets, &variables)?;
+        return emit(&planned, &request, form).await;
+    }
     if planned.has_misses() {
         if let Some(name) = &args.name {
             sandboxes::require_free(&planned.backend, name).await?;
@@ -39,17 +47,7 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
             code => return Ok(code),
         }
     }
-    let Some(node) = planned.nodes.last() else {
-        return Err(Failure::machine("there is nothing to boot"));
-    };
-    let mut request = node.sandbox_request(&pinning.secrets, &variables);
-    request.network = match args.network {
-        NetworkKind::Host => Network::Host,
-        NetworkKind::None => Network::None,
-    };
-    request.keep = args.detach.then(|| Keep {
-        name: args.name.clone(),
-    });
+    let request = request(&planned, &args, &pinning.secrets, &variables)?;
     input::lend_if(!args.detach)?;
     let sandbox = tokio::select! {
         sandbox = planned.backend.boot(&request) => sandbox?,
@@ -75,6 +73,49 @@ pub(super) async fn up(args: UpArgs) -> Result<u8, Failure> {
     // Those that were killed left theirs; what that costs is nobody's failure.
     planned.backend.sweep().await.ok();
     ending
+}
+
+fn request(
+    planned: &Planned<'_>,
+    args: &UpArgs,
+    secrets: &Secrets,
+    variables: &BTreeMap<String, String>,
+) -> Result<SandboxRequest, Failure> {
+    let Some(node) = planned.nodes.last() else {
+        return Err(Failure::machine("there is nothing to boot"));
+    };
+    let mut request = node.sandbox_request(secrets, variables);
+    request.network = match args.network {
+        NetworkKind::Host => Network::Host,
+        NetworkKind::None => Network::None,
+    };
+    request.keep = args.detach.then(|| Keep {
+        name: args.name.clone(),
+    });
+    Ok(request)
+}
+
+/// Prints what would be created.
+async fn emit(
+    planned: &Planned<'_>,
+    request: &SandboxRequest,
+    form: EmitForm,
+) -> Result<u8, Failure> {
+    let Chosen::Kubernetes(cluster) = &planned.backend else {
+        let help = "add --backend kubernetes";
+        return Err(Failure::usage("`--emit` is for a cluster", help));
+    };
+    let form = match form {
+        EmitForm::Manifest => Form::Manifest,
+        EmitForm::AgentSandbox => Form::AgentSandbox,
+    };
+    if planned.has_misses() {
+        ui::notice(
+            "its snapshot is not there yet: bake it with `atelier build --backend kubernetes`",
+        );
+    }
+    ui::print_json(&Box::pin(emit::emit(cluster, request, form)).await?);
+    Ok(0)
 }
 
 /// Refuses what cannot be had without a sandbox, before anything is done.
@@ -111,7 +152,7 @@ async fn bake(
 
 /// Says what was started, and has it do something if it is to.
 async fn leave(
-    backend: &Local,
+    backend: &Chosen,
     sandbox: &SandboxId,
     mut exec: Exec,
     json: bool,

@@ -11,7 +11,9 @@ use futures_util::future::try_join_all;
 use secrecy::SecretString;
 
 use super::events::Events;
-use super::protocol::{self, CheckedOut, CheckoutRequest, Class, Failure, Network, Outcome};
+use super::protocol::{
+    self, CheckedOut, CheckoutRequest, Class, Failure, Network, Outcome, WORKSPACE,
+};
 use super::volume::Volume;
 use super::{aside, attachment, broken, input, machine, repositories, within};
 use crate::backend::Checkout;
@@ -25,6 +27,7 @@ const PROGRAM: &str = "atelier-runner";
 
 pub(super) async fn answer(
     volume: &Path,
+    parent: Option<&Path>,
     copy_to: Option<PathBuf>,
     events: &mut Events,
 ) -> Result<Outcome, Failure> {
@@ -39,6 +42,7 @@ pub(super) async fn answer(
     events.request(&request.nonce);
     let limit = request.limit;
     let work = Work {
+        parent: parent.map(|parent| parent.join(WORKSPACE)),
         volume,
         scratch,
         limit,
@@ -67,6 +71,7 @@ fn copy_program(folder: &Path) -> io::Result<()> {
 }
 
 struct Work<'a> {
+    parent: Option<PathBuf>,
     volume: Volume,
     scratch: PathBuf,
     limit: Duration,
@@ -75,14 +80,16 @@ struct Work<'a> {
 
 impl Work<'_> {
     async fn all(
-        self,
+        mut self,
         request: CheckoutRequest,
         attachments: Vec<PathBuf>,
     ) -> Result<Outcome, Failure> {
         let began = Instant::now();
+        // First, so that what is copied into it has no mark of the volume's own root.
         self.volume
             .make_workspace()
             .map_err(|error| broken("make the workspace", &error))?;
+        self.copy_parent().await?;
         let places: Vec<Option<usize>> = request
             .checkouts
             .iter()
@@ -118,6 +125,40 @@ impl Work<'_> {
         Ok(Outcome::CheckedOut(CheckedOut {
             seconds: began.elapsed().as_secs_f64(),
         }))
+    }
+
+    /// With everything that a snapshot would have given back: times, modes, links, attributes, holes.
+    async fn copy_parent(&mut self) -> Result<(), Failure> {
+        let Some(parent) = &self.parent else {
+            return Ok(());
+        };
+        self.events.phase("copy the workspace of the parent");
+        let words = [
+            "cp",
+            "--archive",
+            "--sparse=auto",
+            "--reflink=auto",
+            "-T",
+            "--",
+        ];
+        let places = [parent, &self.volume.workspace()].map(|path| path.display().to_string());
+        let program = words.map(str::to_owned).into_iter().chain(places);
+        let ran = repositories::run(
+            &self.scratch,
+            program.collect(),
+            crate::checkout::environment(),
+        );
+        let (ending, said) = ran
+            .await
+            .map_err(|error| broken("copy the parent", &error))?;
+        if ending.success() {
+            return Ok(());
+        }
+        let operation = "copy the workspace of the parent";
+        let full = self
+            .volume
+            .for_lack_of_room(|| format!("cannot {operation}"));
+        Err(full.unwrap_or_else(|| repositories::refused(ending, &said, operation)))
     }
 
     /// All of them at once.

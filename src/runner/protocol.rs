@@ -4,9 +4,9 @@
 //! one of three ways, each of which reads one request from its standard input and writes events to its standard output:
 //!
 //! ```text
-//! atelier-runner checkout --volume DIR [--copy-to DIR]       a CheckoutRequest
-//! atelier-runner steps    --volume DIR [--workspace DIR]     a StepsRequest
-//! atelier-runner verify   --volume DIR                       a VerifyRequest
+//! atelier-runner checkout --volume DIR [--parent DIR] [--copy-to DIR]    a CheckoutRequest
+//! atelier-runner steps    --volume DIR [--workspace DIR]                 a StepsRequest
+//! atelier-runner verify   --volume DIR                                   a VerifyRequest
 //! ```
 //!
 //! **The volume** is a file system that is the caller's own, to be written by the user that the runner runs as. It holds the
@@ -14,7 +14,7 @@
 //! as well: it is given the whole volume at DIR, and the workspace alone, without what a driver adds to it, at
 //! `--workspace` (`/home/dev`), where the steps work. Whatever else `checkout` and `steps` find in the volume they remove
 //! (`lost+found` alone stays, which cannot be). Caches may be mounted in the folder given as `--workspace`: what is described
-//! and published is the one below DIR.
+//! and published is the one below DIR. With `--parent`, the workspace of another volume is copied into it first, as it is.
 //!
 //! **A request** is a length in four little-endian bytes, and JSON. In a [`CheckoutRequest`] the attachments follow, each a
 //! length in eight little-endian bytes, and that many bytes. What comes after that is not read, and the end is not waited for.
@@ -235,7 +235,7 @@ pub enum StepEnding {
     Ended(Ending),
     /// After so long.
     TimedOut(Duration),
-    /// It failed after a process of it was killed: its memory was used up. The limit, in bytes.
+    /// A process of it was killed, however it ended itself: its memory was used up. The limit, in bytes.
     OutOfMemory(u64),
 }
 

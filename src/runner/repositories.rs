@@ -1,5 +1,6 @@
 //! Repositories in a workspace: the scripts of the local backend, run with the git that is here.
 
+use std::io;
 use std::path::Path;
 
 use super::process::{self, Process};
@@ -24,8 +25,9 @@ pub(super) fn can_verify() -> bool {
 pub(super) async fn verify(workspace: &Path, path: &str) -> Result<bool, Failure> {
     let operation = format!("verify the repository {path}");
     let environment = scripts::environment();
-    let script = scripts::verify(path);
-    let (ending, said) = run(workspace, script, environment, &operation).await?;
+    let program = scripts::verify(path).program();
+    let ran = run(workspace, program, environment).await;
+    let (ending, said) = ran.map_err(|error| broken(&operation, &error))?;
     match ending {
         REMOVED => Ok(false),
         Ending::Exited(0) => Ok(true),
@@ -42,34 +44,35 @@ pub(super) async fn check_out(
 ) -> Result<(), Failure> {
     let mut environment = scripts::environment();
     environment.push(("TMPDIR".to_owned(), temporary.display().to_string()));
-    let (ending, said) = run(workspace, script, environment, operation).await?;
+    let ran = run(workspace, script.program(), environment).await;
+    let (ending, said) = ran.map_err(|error| broken(operation, &error))?;
     match ending.success() {
         true => Ok(()),
         false => Err(refused(ending, &said, operation)),
     }
 }
 
-async fn run(
-    workspace: &Path,
-    script: Script,
+/// How a program ended, and what it said.
+pub(super) async fn run(
+    folder: &Path,
+    program: Vec<String>,
     environment: Vec<(String, String)>,
-    operation: &str,
-) -> Result<(Ending, Vec<u8>), Failure> {
+) -> io::Result<(Ending, Vec<u8>)> {
     let process = Process {
-        program: script.program(),
+        program,
         environment,
-        folder: workspace.to_owned(),
+        folder: folder.to_owned(),
     };
     let mut said = Vec::new();
     let ran = process::run(&process, |bytes| {
         said.extend_from_slice(bytes);
         said.truncate(SAID);
     });
-    let ending = ran.await.map_err(|error| broken(operation, &error))?;
+    let ending = ran.await?;
     Ok((ending, said))
 }
 
-fn refused(ending: Ending, said: &[u8], operation: &str) -> Failure {
+pub(super) fn refused(ending: Ending, said: &[u8], operation: &str) -> Failure {
     let said = String::from_utf8_lossy(said).trim().to_owned();
     let class = match ending {
         _ if said.contains("No space left") => Class::Full,

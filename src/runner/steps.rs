@@ -134,10 +134,10 @@ impl Bake<'_> {
                 return Ok(StepEnding::TimedOut(step.timeout));
             }
         };
-        // Whoever started what was killed makes a failure of its own of it.
+        // Whoever started what was killed may not have looked: a pipeline ends as its last part does.
         Ok(match self.memory.used_up() {
-            Some(limit) if !ending.success() => StepEnding::OutOfMemory(limit),
-            _ => StepEnding::Ended(ending),
+            Some(limit) => StepEnding::OutOfMemory(limit),
+            None => StepEnding::Ended(ending),
         })
     }
 

@@ -159,6 +159,25 @@ fn a_parents_workspace_is_brought_to_the_commit() {
     assert_eq!(house.in_volume(), ["ws"]);
 }
 
+/// What its steps would have found in a clone of its snapshot they find in the copy.
+#[test]
+fn the_workspace_of_another_volume_is_copied_as_it_is() {
+    let (parent, house) = (House::with_workspace(), House::new());
+    let make = "mkdir -p d/e; echo one >d/f; ln d/f d/e/again; ln -s ../f d/e/link; ln -s nowhere broken; chmod 4710 d/f; chmod 700 d/e
+        truncate -s 10M holes; echo end >>holes; touch -d 2001-02-03T04:05:06.789 d/f d; mkfifo pipe; python3 -c 'import os; os.setxattr(\"d/f\", \"user.note\", b\"kept\")'";
+    let made = parent.steps(&steps(vec![step(make)]));
+    let parent_s = parent.volume().display().to_string();
+    done(&house.ask(
+        "checkout",
+        &["--parent", &parent_s],
+        &request(Vec::new()),
+        &[],
+    ));
+    let copied = house.steps(&steps(vec![step("true")]));
+    assert_eq!(copied.baked().manifest, made.baked().manifest);
+    assert!(copied.baked().bytes < 1 << 20, "{:?}", copied.baked());
+}
+
 #[test]
 fn some_files_come_without_a_repository() {
     let house = House::new();

@@ -6,12 +6,14 @@ use std::time::Duration;
 use atelier::backend::{BakeRequest, Environment, Step};
 use atelier::key;
 use atelier::node::{ImageDigest, Kind, ResolvedNode, ResolvedStep, Shell, Source, User};
+use atelier::registry::Reference;
 use atelier::resolve::{ImageLocation, PinnedImage};
 use atelier_lang::graph::Resources;
 
 /// A bake of `commands` on the machine's own system, or on `parent`. Its name is in its key.
 pub(crate) fn request(name: &str, parent: Option<&BakeRequest>, commands: &[&str]) -> BakeRequest {
-    let digest = ImageDigest([7; 32]);
+    let image = image();
+    let digest = image.digest;
     let source = match parent {
         Some(parent) => Source::Parent(parent.key),
         None => Source::Image {
@@ -39,14 +41,7 @@ pub(crate) fn request(name: &str, parent: Option<&BakeRequest>, commands: &[&str
         key: key::key_of_preimage(&preimage),
         preimage,
         node: name.to_owned(),
-        image: PinnedImage {
-            digest,
-            location: ImageLocation::Host {
-                hidden: Vec::new(),
-                extra: Vec::new(),
-                path: Vec::new(),
-            },
-        },
+        image,
         parent: parent.map(|parent| parent.key),
         checkouts: Vec::new(),
         files: Vec::new(),
@@ -64,6 +59,29 @@ pub(crate) fn request(name: &str, parent: Option<&BakeRequest>, commands: &[&str
         },
         strict_outside: false,
         force: false,
+    }
+}
+
+/// The machine's own system; in a cluster, the base image that its registry has.
+fn image() -> PinnedImage {
+    if std::env::var_os("ATELIER_LAWS_CLUSTER").is_none() {
+        return PinnedImage {
+            digest: ImageDigest([7; 32]),
+            location: ImageLocation::Host {
+                hidden: Vec::new(),
+                extra: Vec::new(),
+                path: Vec::new(),
+            },
+        };
+    }
+    let run = std::path::PathBuf::from(std::env::var_os("RUN").expect("tests/cluster/enter"));
+    let pushed = std::fs::read_to_string(run.join("log/images")).unwrap();
+    let mut lines = pushed.lines();
+    let line = lines.find(|line| line.contains("/dev-base@")).unwrap();
+    let (_, digest) = line.split_once('@').unwrap();
+    PinnedImage {
+        digest: digest.parse().unwrap(),
+        location: ImageLocation::Registry(Reference::parse(line).unwrap()),
     }
 }
 

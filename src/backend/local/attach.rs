@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::future::poll_fn;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::task::Poll;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -17,7 +18,7 @@ use crate::backend::{BackendError, Class, Ending};
 use crate::sys;
 
 /// The caller's terminal in raw mode; dropped, it is as it was.
-struct RawTerminal {
+pub(crate) struct RawTerminal {
     terminal: AsyncFd<File>,
     before: Termios,
 }
@@ -37,7 +38,7 @@ pub(super) async fn run(
     loop {
         tokio::select! {
             reply = line.replies.receive() => match reply? {
-                Reply::Output(bytes) => show(&bytes).map_err(|error| unusable(&error))?,
+                Reply::Output(bytes) => show(rustix::stdio::stdout(), &bytes).map_err(|error| unusable(&error))?,
                 Reply::Ended(ending) => return Ok(ending),
                 reply => return Err(session::odd(&reply, "run a process")),
             },
@@ -79,7 +80,7 @@ pub(super) async fn lend(line: &mut Line, process: Process) -> Result<Ending, Ba
 }
 
 /// Signals that ask a process to stop, but for those that the caller has this one ignore.
-fn signals() -> io::Result<Vec<(i32, Signal)>> {
+pub(crate) fn signals() -> io::Result<Vec<(i32, Signal)>> {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -93,7 +94,7 @@ fn signals() -> io::Result<Vec<(i32, Signal)>> {
         .collect()
 }
 
-async fn next(heard: &mut [(i32, Signal)]) -> i32 {
+pub(crate) async fn next(heard: &mut [(i32, Signal)]) -> i32 {
     poll_fn(|context| {
         let mut heard = heard.iter_mut();
         match heard
@@ -107,7 +108,7 @@ async fn next(heard: &mut [(i32, Signal)]) -> i32 {
 }
 
 impl RawTerminal {
-    fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         // Opened anew, so that waiting for keys without blocking is not shared with the caller's shell.
         let file = File::options().read(true).write(true).open("/dev/tty")?;
         fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
@@ -121,7 +122,7 @@ impl RawTerminal {
         })
     }
 
-    fn size(&self) -> io::Result<WindowSize> {
+    pub(crate) fn size(&self) -> io::Result<WindowSize> {
         let size = tcgetwinsize(self.terminal.get_ref())?;
         Ok(WindowSize {
             rows: size.ws_row,
@@ -129,7 +130,7 @@ impl RawTerminal {
         })
     }
 
-    async fn keys(&self) -> io::Result<Vec<u8>> {
+    pub(crate) async fn keys(&self) -> io::Result<Vec<u8>> {
         loop {
             let mut ready = self.terminal.readable().await?;
             let mut buffer = vec![0; 4096];
@@ -143,9 +144,9 @@ impl RawTerminal {
     }
 }
 
-fn show(mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn show(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match rustix::io::write(rustix::stdio::stdout(), bytes) {
+        match rustix::io::write(to, bytes) {
             Ok(written) => bytes = &bytes[written..],
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

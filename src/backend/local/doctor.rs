@@ -33,7 +33,7 @@ pub enum Finding {
 }
 
 impl Check {
-    fn new(name: &'static str, finding: Finding, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(name: &'static str, finding: Finding, detail: impl Into<String>) -> Self {
         Self {
             name,
             finding,
@@ -42,14 +42,14 @@ impl Check {
         }
     }
 
-    fn with_help(self, help: impl Into<String>) -> Self {
+    pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         Self {
             help: Some(help.into()),
             ..self
         }
     }
 
-    fn missing(name: &'static str, error: BackendError) -> Self {
+    pub(crate) fn missing(name: &'static str, error: BackendError) -> Self {
         Self {
             help: error.help,
             ..Self::new(name, Finding::Missing, error.message)

@@ -13,7 +13,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const HOST_PATH: &str = "/usr/local/go/bin";
 
 /// The caller's variables that say how to reach the network. They are not in the key.
-pub(super) const PROXIES: [&str; 8] = [
+pub(crate) const PROXIES: [&str; 8] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
@@ -25,14 +25,14 @@ pub(super) const PROXIES: [&str; 8] = [
 ];
 
 /// What image `host` sets: PATH, with further folders of programs at its end.
-pub(super) fn of_host(further: &[String]) -> BTreeMap<String, String> {
+pub(crate) fn of_host(further: &[String]) -> BTreeMap<String, String> {
     let folders = [PATH, HOST_PATH].map(str::to_owned).into_iter();
     let path: Vec<String> = folders.chain(further.iter().cloned()).collect();
     BTreeMap::from([("PATH".to_owned(), path.join(":"))])
 }
 
 /// Variables from the most general to the most particular; a later one replaces an earlier one.
-pub(super) fn variables(
+pub(crate) fn variables(
     image: &BTreeMap<String, String>,
     proxies: &BTreeMap<String, String>,
     own: &Environment,
@@ -67,12 +67,12 @@ pub(super) fn variables(
 }
 
 /// Where a process starts: `path` is relative to the workspace, and may be empty.
-pub(super) fn folder(path: &str) -> String {
+pub(crate) fn folder(path: &str) -> String {
     format!("/home/dev/{path}").trim_end_matches('/').to_owned()
 }
 
 /// The proxy variables of this process.
-pub(super) fn proxies() -> BTreeMap<String, String> {
+pub(crate) fn proxies() -> BTreeMap<String, String> {
     let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
     PROXIES.into_iter().filter_map(value).collect()
 }
@@ -128,7 +128,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Added in steps only.
-pub(super) fn of_steps() -> BTreeMap<String, String> {
+pub(crate) fn of_steps() -> BTreeMap<String, String> {
     BTreeMap::from(
         [("CI", "true"), ("ATELIER", "1")].map(|(name, value)| (name.to_owned(), value.to_owned())),
     )

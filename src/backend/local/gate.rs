@@ -166,7 +166,7 @@ pub(super) async fn describe(
 }
 
 /// The secrets in use, each with what people call it.
-pub(super) fn secrets(request: &BakeRequest) -> Vec<(String, SecretString)> {
+pub(crate) fn secrets(request: &BakeRequest) -> Vec<(String, SecretString)> {
     let of_steps = request.environment.secrets.iter();
     let of_steps = of_steps.map(|(name, value)| (format!("secret {name}"), value.clone()));
     let of_repositories = request.checkouts.iter().filter_map(|checkout| {

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use crate::event::{Kind, Sink};
 use crate::lines::Lines;
 
-pub(super) struct Log {
+pub(crate) struct Log {
     /// Flushed with each piece of output, for those who follow.
     file: BufWriter<File>,
     path: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn create(
+    pub(crate) fn create(
         path: PathBuf,
         events: &Sink,
         secrets: &[SecretString],
@@ -33,12 +33,12 @@ impl Log {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// A headline between the lines of output.
-    pub(super) fn phase(&mut self, text: &str) {
+    pub(crate) fn phase(&mut self, text: &str) {
         self.flush();
         let text = self.lines.text(text);
         write(&mut self.file, &format!("==> {text}"));
@@ -47,7 +47,7 @@ impl Log {
     }
 
     /// Something to know, as a line of its own.
-    pub(super) fn notice(&mut self, text: &str) {
+    pub(crate) fn notice(&mut self, text: &str) {
         self.flush();
         let text = self.lines.text(text);
         write(&mut self.file, &format!("--> {text}"));
@@ -56,7 +56,7 @@ impl Log {
     }
 
     /// Output as it comes, in pieces of any size; at the pace of who watches.
-    pub(super) async fn output(&mut self, bytes: &[u8]) {
+    pub(crate) async fn output(&mut self, bytes: &[u8]) {
         let (file, events) = (&mut self.file, &self.events);
         self.lines.push(bytes, |line| tell(file, events, line));
         self.file.flush().ok();
@@ -64,7 +64,7 @@ impl Log {
     }
 
     /// Ends an unfinished line.
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         let (file, events) = (&mut self.file, &self.events);
         self.lines.flush(|line| tell(file, events, line));
     }

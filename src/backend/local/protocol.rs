@@ -98,7 +98,7 @@ pub(super) enum Request {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct WindowSize {
+pub(crate) struct WindowSize {
     pub rows: u16,
     pub columns: u16,
 }

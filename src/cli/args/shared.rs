@@ -9,12 +9,23 @@ pub(in crate::cli) struct StoreArgs {
     /// Where snapshots are kept; without it, see `atelier config`
     #[arg(long, value_name = "DIR", global = true)]
     pub store: Option<PathBuf>,
+    /// Where snapshots are baked and kept; without it, see `atelier config`
+    #[arg(long, value_name = "NAME", global = true)]
+    pub backend: Option<BackendKind>,
     /// What keeps steps from the machine; `direct` is nothing, for a machine that is thrown away
     #[arg(long, value_name = "KIND", global = true, default_value = "namespaces")]
     pub sandbox: SandboxKind,
     /// Take snapshots that were baked with --sandbox direct for sandboxes too
     #[arg(long, global = true)]
     pub accept_direct: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum BackendKind {
+    /// This machine
+    Local,
+    /// A cluster
+    Kubernetes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
