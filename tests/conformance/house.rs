@@ -30,6 +30,11 @@ pub(crate) trait House {
     /// The same store as another process sees it.
     fn other(&self) -> &Self::Backend;
 
+    /// In seconds: longer than it takes until a command runs in a sandbox.
+    fn pause(&self) -> f64 {
+        0.3
+    }
+
     /// Takes a snapshot's data away and leaves its record.
     fn lose(&self, key: ContentKey);
 

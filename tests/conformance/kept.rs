@@ -97,12 +97,12 @@ pub(crate) async fn commands_run_side_by_side(house: &impl House) {
     publish(one, &request).await;
     let id = keep(one, &request, None).await.unwrap();
     // Each waits for what the other does.
-    let first = sh(one, &id, "echo 1 > a && sleep 0.6 && cat b && echo 3 > c");
-    let second = sh(
-        other,
-        &id,
-        "sleep 0.3 && cat a && echo 2 > b && sleep 0.6 && cat c",
-    );
+    let pause = house.pause();
+    let long = 2.0 * pause;
+    let first = format!("echo 1 > a && sleep {long} && cat b && echo 3 > c");
+    let second = format!("sleep {pause} && cat a && echo 2 > b && sleep {long} && cat c");
+    let first = sh(one, &id, &first);
+    let second = sh(other, &id, &second);
     let (first, second) = tokio::join!(first, second);
     assert_eq!(
         (first.0, first.1),

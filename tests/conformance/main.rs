@@ -3,7 +3,7 @@
 //! users, and those without a sandbox where /home is another one.
 //!
 //! A program of its own, since it is also the launcher of the sandboxes that it makes: everything runs on the main
-//! thread, one law after the other.
+//! thread, one law after the other, but in a cluster.
 #![cfg(test)]
 
 use std::process::ExitCode;
@@ -14,6 +14,7 @@ use libtest_mimic::{Arguments, Trial};
 mod baking;
 mod booting;
 mod checkouts;
+mod cluster;
 mod direct;
 mod escape;
 mod exactness;
@@ -45,6 +46,7 @@ mod rootfs;
 #[path = "../support/users.rs"]
 mod users;
 
+use cluster::InCluster;
 use house::{InMemory, OnDisk};
 use users::User;
 
@@ -54,6 +56,9 @@ macro_rules! laws {
         [$($(
             trial(concat!("memory::", stringify!($law)), async || {
                 $topic::$law(&InMemory::new()).await;
+            }),
+            trial(concat!("cluster::", stringify!($law)), async || {
+                $topic::$law(&InCluster::new()).await;
             }),
         )*)*]
         .into_iter()
@@ -94,15 +99,19 @@ fn main() -> ExitCode {
         [_, house::CRASH, store, marker] => return run(house::bake_for_ever(store, marker)),
         _ => {}
     }
+    let in_cluster = std::env::var_os(cluster::CLUSTER).is_some();
     let mut arguments = Arguments::from_args();
-    // On the main thread: a sandbox's launcher watches the thread that started it.
-    arguments.test_threads = Some(1);
+    if !in_cluster {
+        // On the main thread: a sandbox's launcher watches the thread that started it.
+        arguments.test_threads = Some(1);
+    }
     let mut trials = laws_of_all();
     trials.extend(local_laws());
     match direct::is_meant() {
         true => trials.extend(without_sandbox()),
         false => trials.extend(direct::trials()),
     }
+    trials.retain(|trial| trial.name().starts_with("cluster::") == in_cluster);
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
