@@ -23,6 +23,12 @@ fuzz TARGET *OPTIONS:
 bench:
     benches/run
 
+# the tests of Kubernetes that `check` has a few of: a hundred builds with cancels and kills, every fault in every phase
+soak:
+    tests/cluster/up
+    ATELIER_SOAK=100 ATELIER_FAULTS=all tests/cluster/enter cargo test --test kubernetes -- --test-threads 1 soak faults pauses
+    tests/cluster/down
+
 # the book, served and rebuilt as it changes
 book:
     mdbook serve book --open
