@@ -114,6 +114,14 @@ async fn emit(
             "its snapshot is not there yet: bake it with `atelier build --backend kubernetes`",
         );
     }
+    let secrets = request.environment.secrets.keys();
+    let secrets: Vec<&str> = secrets.map(String::as_str).collect();
+    if !secrets.is_empty() {
+        ui::notice(&format!(
+            "the values of secrets are not in it: {}",
+            secrets.join(", ")
+        ));
+    }
     ui::print_json(&Box::pin(emit::emit(cluster, request, form)).await?);
     Ok(0)
 }

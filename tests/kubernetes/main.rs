@@ -5,6 +5,7 @@
 
 mod chain;
 mod cluster;
+mod emit;
 mod example;
 mod failures;
 mod faults;

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::bake::content_of;
-use super::names::Role;
+use super::names::{NODE, NONCE, Role};
 use super::objects::{Attempt, Content};
 use super::{Kubernetes, bug, image_of};
 use crate::backend::local::environment;
-use crate::backend::{BackendError, Environment, SandboxRequest};
+use crate::backend::{BackendError, Environment, Presence, SandboxRequest};
 
 /// For whom the manifests are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Form {
     AgentSandbox,
 }
 
-/// Of a snapshot that is there, or of the one that will be: its name is known before.
+/// Of a snapshot that is there, or of the one that will be: its name is known before. Secrets are not in it.
 pub async fn emit(
     kubernetes: &Kubernetes,
     request: &SandboxRequest,
@@ -33,35 +34,55 @@ pub async fn emit(
     };
     let set = kubernetes.variables(&request.image).await?;
     let variables = environment::variables(&set, &BTreeMap::new(), &bare, &BTreeMap::new());
-    let content = match kubernetes.find(request.key).await?.0 {
-        Some(snapshot) => content_of(&snapshot),
-        None => Content::Snapshot {
-            name: request.key.snapshot_name(),
-            size: 0,
-        },
+    let (content, node) = match kubernetes.find(request.key).await? {
+        (Some(snapshot), Presence::Present(_)) => (
+            content_of(&snapshot),
+            snapshot.annotation(NODE).map(str::to_owned),
+        ),
+        _ => {
+            let name = request.key.snapshot_name();
+            (Content::Snapshot { name, size: 0 }, None)
+        }
     };
+    let settings = kubernetes.settings();
     let name = format!("sb-{}", super::names::short(request.key));
     let attempt = Attempt {
-        settings: kubernetes.settings(),
+        settings,
         role: Role::Sandbox,
         key: request.key,
         name: name.clone(),
-        nonce: "manifest",
-        of: name.clone(),
+        nonce: "",
+        of: name,
         owner: json!([]),
         resources: &request.resources,
-        node: None,
+        node: node.filter(|_| settings.node_local),
         copied: None,
     };
-    let pod = attempt.sandbox(&image, &variables.into_iter().collect())?;
-    let claim = attempt.claim(&content)?;
-    let as_json = |value: Result<Value, serde_json::Error>| value.map_err(|error| bug(&error));
-    let pod = as_json(serde_json::to_value(&pod))?;
-    let claim = as_json(serde_json::to_value(&claim))?;
+    manifests(&attempt, &image, variables, &content, form)
+}
+
+fn manifests(
+    attempt: &Attempt<'_>,
+    image: &str,
+    variables: Vec<(String, String)>,
+    content: &Content,
+    form: Form,
+) -> Result<Value, BackendError> {
+    let pod = bare(&attempt.sandbox(image, &variables.into_iter().collect())?)?;
+    let claim = bare(&attempt.claim(content)?)?;
     Ok(match form {
         Form::Manifest => list(&[claim, pod]),
-        Form::AgentSandbox => agent_sandbox(&name, &claim, pod),
+        Form::AgentSandbox => agent_sandbox(&attempt.name, &claim, pod),
     })
+}
+
+/// Without the mark of an attempt: whoever creates it makes none.
+fn bare(object: &impl Serialize) -> Result<Value, BackendError> {
+    let mut object = serde_json::to_value(object).map_err(|error| bug(&error))?;
+    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(NONCE);
+    }
+    Ok(object)
 }
 
 fn list(items: &[Value]) -> Value {
@@ -96,30 +117,4 @@ fn agent_sandbox(name: &str, claim: &Value, mut pod: Value) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::agent_sandbox;
-    use serde_json::json;
-
-    #[test]
-    fn a_template_has_the_claim_in_place_of_the_volume() {
-        let pod = json!({
-            "metadata": { "labels": { "a": "b" } },
-            "spec": { "volumes": [{ "name": "volume" }, { "name": "tmp" }] },
-        });
-        let claim = json!({ "spec": { "dataSource": { "name": "snap-1" } } });
-        let both = agent_sandbox("sb-1", &claim, pod);
-        let spec = &both["items"][0]["spec"];
-        assert_eq!(
-            spec["podTemplate"]["spec"]["volumes"],
-            json!([{ "name": "tmp" }])
-        );
-        assert_eq!(
-            spec["volumeClaimTemplates"][0]["spec"]["dataSource"]["name"],
-            "snap-1"
-        );
-        assert_eq!(
-            both["items"][1]["spec"]["sandboxTemplateRef"]["name"],
-            "sb-1"
-        );
-    }
-}
+mod tests;
