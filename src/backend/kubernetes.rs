@@ -208,9 +208,15 @@ impl Backend for Kubernetes {
     async fn list(&self) -> Result<Vec<Snapshot>, BackendError> {
         let cluster = self.cluster().await?;
         let mut all = Vec::new();
+        let mut room = record::LISTED;
         let take = |snapshot: VolumeSnapshot| {
-            let alive = snapshot.metadata.deletion_timestamp.is_none();
-            all.extend(record::read(&snapshot).filter(|_| alive));
+            if snapshot.metadata.deletion_timestamp.is_some() {
+                return;
+            }
+            if let Some(snapshot) = record::read(&snapshot, room) {
+                room -= snapshot.preimage.len();
+                all.push(snapshot);
+            }
         };
         Box::pin(cluster.each(names::KEY, BRIEF, take)).await?;
         all.sort_by(|a, b| (&a.created, a.key).cmp(&(&b.created, b.key)));

@@ -155,12 +155,13 @@ async fn with_snapshot(
     let chain = the_one(planned)?;
     let snapshots = planned.backend.list().await?;
     let others = stored::chain(&snapshots, stored::find(&snapshots, key)?);
+    let others = stored::whole(&planned.backend, &others).await?;
     let name = |&index: &usize| planned.nodes[index].node.name.value.as_str();
     let names: Vec<&str> = chain.iter().map(name).collect();
     let other_names: Vec<&str> = others.iter().map(|other| other.node.as_str()).collect();
     let mut compared: Vec<Option<Comparison>> = planned.nodes.iter().map(|_| None).collect();
     for (index, other) in chain.into_iter().zip(pair(&names, &other_names)) {
-        let Some(other) = other.map(|other| others[other]) else {
+        let Some(other) = other.map(|other| &others[other]) else {
             continue;
         };
         let old = stored::node(other)?;

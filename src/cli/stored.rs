@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::failure::Failure;
 use super::log::key_prefix;
-use crate::backend::Snapshot;
+use crate::backend::{Backend, Presence, Snapshot};
 use crate::key;
 use crate::node::{ContentKey, ResolvedNode};
 
@@ -41,6 +41,28 @@ pub(super) fn chain<'a>(snapshots: &'a [Snapshot], first: &'a Snapshot) -> Vec<&
         .collect();
     let parent = |snapshot: &&'a Snapshot| by_key.get(&snapshot.parent?).copied();
     std::iter::successors(Some(first), parent).collect()
+}
+
+/// The same with what they were made of: a list of many may leave it out.
+pub(super) async fn whole(
+    backend: &impl Backend,
+    snapshots: &[&Snapshot],
+) -> Result<Vec<Snapshot>, Failure> {
+    let keys: Vec<ContentKey> = snapshots.iter().map(|snapshot| snapshot.key).collect();
+    let bare = snapshots
+        .iter()
+        .any(|snapshot| snapshot.preimage.is_empty());
+    let found = match bare {
+        true => backend.probe(&keys).await?,
+        false => Vec::new(),
+    };
+    let found = found.into_iter().map(Some).chain(std::iter::repeat(None));
+    let whole = snapshots.iter().zip(found);
+    let whole = whole.map(|(&listed, found)| match found {
+        Some(Presence::Present(snapshot)) => *snapshot,
+        _ => listed.clone(),
+    });
+    Ok(whole.collect())
 }
 
 /// What a snapshot was made of.

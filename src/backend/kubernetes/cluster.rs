@@ -1,6 +1,6 @@
 //! The API server of a cluster: every call has a limit, and reads are tried again for a while.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -10,7 +10,7 @@ use kube::config::KubeConfigOptions;
 use kube::{Client, Config};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::failure::{Trouble, of_api, of_configuration, silent};
 use super::names::NONCE;
@@ -178,12 +178,15 @@ impl Cluster {
         let all = self.all::<K>();
         let what = format!("delete {} {name}", kind::<K>());
         let began = Instant::now();
+        let mut asked_before = false;
         loop {
             match self.write(&what, all.delete(name, parameters)).await {
                 Ok(_) => return Ok(true),
-                Err(Trouble::Missing) => return Ok(false),
+                // Nobody said whether it was deleted before: it was there, for all that is known.
+                Err(Trouble::Missing) => return Ok(asked_before),
                 // To delete what is deleted does no harm.
                 Err(Trouble::Unknown(_)) if began.elapsed() < PATIENT => {
+                    asked_before = true;
                     sleep(Duration::from_millis(300)).await;
                 }
                 Err(trouble) => return Err(trouble),
@@ -204,11 +207,15 @@ impl Cluster {
         loop {
             let mut page = ListParams::default().labels(labels).limit(PAGE);
             page.continue_token = next;
-            let list: ObjectList<K> = self
-                .read(&what, patience, async || all.list(&page).await)
-                .await?;
-            next = list.metadata.continue_.filter(|next| !next.is_empty());
-            list.items.into_iter().for_each(&mut take);
+            let ask = async || or_later(all.list(&page).await);
+            let told: Page<K> = self.read(&what, patience, ask).await?;
+            next = match told {
+                Page::Items(list) => {
+                    list.items.into_iter().for_each(&mut take);
+                    list.metadata.continue_.filter(|next| !next.is_empty())
+                }
+                Page::Later(next) => Some(next),
+            };
             if next.is_none() {
                 return Ok(());
             }
@@ -242,6 +249,26 @@ impl Cluster {
         let request = request
             .map_err(|error| Trouble::Failed(BackendError::new(Class::Bug, error.to_string())))?;
         self.write(&what, self.client.request::<K>(request)).await
+    }
+}
+
+/// What a list has next.
+enum Page<K: Clone> {
+    Items(ObjectList<K>),
+    /// The state of things that it was begun with is forgotten; from here it goes on with what there is now.
+    Later(String),
+}
+
+fn or_later<K: Clone>(told: kube::Result<ObjectList<K>>) -> kube::Result<Page<K>> {
+    match told {
+        Err(kube::Error::Api(status)) if status.code == 410 => {
+            let metadata = status.metadata.as_ref();
+            match metadata.and_then(|metadata| metadata.continue_.clone()) {
+                Some(next) => Ok(Page::Later(next)),
+                None => Err(kube::Error::Api(status)),
+            }
+        }
+        told => told.map(Page::Items),
     }
 }
 

@@ -73,18 +73,30 @@ pub(super) fn of_api(what: &str, error: &kube::Error) -> Trouble {
                 "the cluster has no VolumeSnapshots: install the snapshot controller and its CRDs (kubernetes-csi/external-snapshotter)",
             )
         }
+        404 if message.starts_with("namespaces ") => failed(
+            Class::Denied,
+            "kubectl apply -k manifests makes one; or name another: kubernetes { namespace NAME; }",
+        ),
         404 => Trouble::Missing,
         409 => Trouble::Conflict,
+        // A test of a patch: that the object is what it was. (What is wrong in itself is said to be invalid.)
+        422 if !message.contains(" is invalid") => Trouble::Conflict,
         403 if message.contains("exceeded quota") => failed(
             Class::Full,
             "remove snapshots or sandboxes that nobody needs, or have the quota raised",
         ),
         401 => failed(Class::Denied, "log in to the cluster again"),
+        403 if message.contains("being terminated") => failed(
+            Class::Denied,
+            "the namespace is being deleted: wait until it is gone, and make it again",
+        ),
         403 if message.contains("violates PodSecurity") => failed(
             Class::Denied,
             "the namespace allows less than `restricted`, which is what atelier needs",
         ),
         403 => failed(Class::Denied, ROLE),
+        // What a list was begun with is forgotten.
+        410 => failed(Class::Transient, "try again"),
         // It may have been done all the same.
         429 | 500..=599 => match failed(Class::Transient, "") {
             Trouble::Failed(error) => Trouble::Unknown(error),

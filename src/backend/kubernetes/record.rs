@@ -1,10 +1,12 @@
 //! The record of a snapshot in its annotations, which is published together with it.
 
+use std::collections::BTreeMap;
+use std::io::Read;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 use super::bug;
 use super::cluster::{Cluster, PATIENT};
@@ -20,6 +22,12 @@ const INLINE: usize = 96 << 10;
 
 /// What a config map holds of one: its limit is 1 MiB.
 const PART: usize = 900 << 10;
+
+/// The largest preimage, in bytes: what is written there by somebody else may unpack to anything.
+const LARGEST: usize = 64 << 20;
+
+/// What a list holds of preimages at the most, in bytes: there may be thousands. Those beyond it are had by a probe.
+pub(super) const LISTED: usize = 32 << 20;
 
 /// All of a record but the key and the preimage.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -43,8 +51,14 @@ pub(super) fn pack(preimage: &[u8]) -> Result<String, BackendError> {
     Ok(STANDARD.encode(packed))
 }
 
-fn unpack(text: &str) -> Option<Vec<u8>> {
-    zstd::decode_all(STANDARD.decode(text).ok()?.as_slice()).ok()
+/// `None` for what is no preimage, and for one of more than so many bytes.
+fn unpack(text: &str, most: usize) -> Option<Vec<u8>> {
+    let packed = STANDARD.decode(text).ok()?;
+    let mut preimage = Vec::new();
+    let reader = zstd::Decoder::new(packed.as_slice()).ok()?;
+    let read = reader.take(most as u64 + 1).read_to_end(&mut preimage);
+    read.ok().filter(|&length| length <= most)?;
+    Some(preimage)
 }
 
 /// Puts what is too large for an annotation into config maps; returns the annotations.
@@ -80,8 +94,8 @@ pub(super) fn record_of(snapshot: &VolumeSnapshot) -> Option<Record> {
     serde_json::from_str(snapshot.annotation(RECORD)?).ok()
 }
 
-/// The published snapshot, without a preimage that is too large to be in it.
-pub(super) fn read(snapshot: &VolumeSnapshot) -> Option<Snapshot> {
+/// The published snapshot, without a preimage that is not in it, or has more than so many bytes.
+pub(super) fn read(snapshot: &VolumeSnapshot, most: usize) -> Option<Snapshot> {
     let key = key_of(snapshot)?;
     let record = record_of(snapshot)?;
     let parent = match record.parent {
@@ -92,7 +106,8 @@ pub(super) fn read(snapshot: &VolumeSnapshot) -> Option<Snapshot> {
         key,
         preimage: snapshot
             .annotation(PREIMAGE)
-            .and_then(unpack)
+            .filter(|_| most > 0)
+            .and_then(|packed| unpack(packed, most))
             .unwrap_or_default(),
         node: record.node,
         parent,
@@ -127,19 +142,28 @@ pub(super) async fn preimage(
             packed
         }
     };
-    Ok(unpack(&packed).filter(|preimage| key::key_of_preimage(preimage) == key))
+    Ok(unpack(&packed, LARGEST).filter(|preimage| key::key_of_preimage(preimage) == key))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{pack, unpack};
+    use super::{LARGEST, pack, unpack};
 
     #[test]
     fn what_is_packed_is_unpacked() {
         let preimage: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
         let packed = pack(&preimage).unwrap();
         assert!(packed.len() < preimage.len());
-        assert_eq!(unpack(&packed), Some(preimage));
-        assert_eq!(unpack("?"), None);
+        assert_eq!(unpack(&packed, LARGEST), Some(preimage));
+        assert_eq!(unpack("?", LARGEST), None);
+    }
+
+    /// Some bytes may say that they are gigabytes.
+    #[test]
+    fn what_is_larger_than_any_preimage_is_none() {
+        let packed = pack(&vec![0; 1 << 20]).unwrap();
+        assert!(packed.len() < 1000);
+        assert_eq!(unpack(&packed, (1 << 20) - 1), None);
+        assert!(unpack(&packed, 1 << 20).is_some());
     }
 }

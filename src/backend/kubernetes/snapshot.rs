@@ -42,12 +42,19 @@ pub(super) async fn find(
             Some((key, snapshot))
         }));
     }
-    let created =
-        |snapshot: &VolumeSnapshot| record::record_of(snapshot).map(|record| record.created);
-    found.sort_by_cached_key(|(key, snapshot)| (*key, created(snapshot)));
+    found.sort_by_cached_key(|(key, snapshot)| (*key, worth(snapshot)));
     found.reverse();
     found.dedup_by_key(|(key, _)| *key);
     Ok(found)
+}
+
+/// Of several of one key: one that is whole before one that is not, then the newest by the server's clock.
+fn worth(snapshot: &VolumeSnapshot) -> impl Ord + use<> {
+    let record = record::record_of(snapshot);
+    let is_whole = snapshot.is_ready() && snapshot.error().is_none() && record.is_some();
+    let made = snapshot.metadata.creation_timestamp.as_ref();
+    let made = made.map(|made| made.0.as_nanosecond());
+    (is_whole, made, record.map(|record| record.created))
 }
 
 pub(super) async fn presence(
@@ -64,7 +71,7 @@ pub(super) async fn presence(
     if !found.is_ready() {
         return Ok(Presence::Lost("its driver has not got it ready".to_owned()));
     }
-    let Some(mut snapshot) = record::read(found) else {
+    let Some(mut snapshot) = record::read(found, 0) else {
         return Ok(Presence::Lost("its record cannot be read".to_owned()));
     };
     match record::preimage(cluster, found, key).await? {
@@ -98,6 +105,7 @@ pub(super) async fn publish(
     let operations = Value::Array(operations);
     let name = cut.snapshot.name();
     let began = Instant::now();
+    let mut refused = 0;
     lock.confirm().await?;
     let published = loop {
         match cluster.patch::<VolumeSnapshot>(name, &operations).await {
@@ -106,10 +114,23 @@ pub(super) async fn publish(
             Err(Trouble::Unknown(_)) if began.elapsed() < PATIENT => {
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
+            // The controller may have written to it at the same moment; whoever has taken it over has done so for good.
+            Err(Trouble::Conflict) if refused < 2 => {
+                refused += 1;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            // Whoever has taken the lock over has deleted it.
+            Err(Trouble::Missing) => {
+                return Err(Trouble::Conflict.into_error("publish the snapshot"));
+            }
             Err(trouble) => return Err(trouble.into_error("publish the snapshot")),
         }
     };
-    let snapshot = record::read(&published);
+    // What is being deleted can still be changed, as long as something keeps it.
+    if published.metadata.deletion_timestamp.is_some() {
+        return Err(Trouble::Conflict.into_error("publish the snapshot"));
+    }
+    let snapshot = record::read(&published, 0);
     let mut snapshot = snapshot.ok_or_else(|| super::bug(&"a record that cannot be read"))?;
     snapshot.preimage = preimage.to_vec();
     Ok(snapshot)
@@ -150,6 +171,10 @@ impl Whose<'_> {
     }
 }
 
+/// So often it is looked for unpublished snapshots that have changed before they were deleted: the controller writes to them, or
+/// they have been published meanwhile.
+const LOOKS: u32 = 5;
+
 /// Deletes snapshots of a bake that were never published. They go before the claims that they are of.
 pub(super) async fn discard(
     cluster: &Cluster,
@@ -161,12 +186,21 @@ pub(super) async fn discard(
         names::lease(key),
         Role::Snapshot.label()
     );
-    for snapshot in cluster.list::<VolumeSnapshot>(&selector, PATIENT).await? {
+    let is_meant = |snapshot: &VolumeSnapshot| {
         // Another key may begin like this one.
         let is_of_key = snapshot.annotation(KEY_HEX) == Some(&key.to_hex());
-        let nonce = snapshot.annotation(NONCE);
-        if is_of_key && whose.is_of(nonce) {
-            delete(cluster, &snapshot).await?;
+        let is_meant = is_of_key && whose.is_of(snapshot.annotation(NONCE));
+        is_meant && snapshot.metadata.deletion_timestamp.is_none()
+    };
+    for _ in 0..LOOKS {
+        let mut all = cluster.list::<VolumeSnapshot>(&selector, PATIENT).await?;
+        all.retain(is_meant);
+        let mut is_done = true;
+        for snapshot in all {
+            is_done &= delete_as_seen(cluster, &snapshot).await?;
+        }
+        if is_done {
+            return Ok(());
         }
     }
     Ok(())
@@ -264,9 +298,8 @@ pub(super) async fn disown(
         .patch::<VolumeSnapshot>(snapshot.name(), &operations)
         .await
     {
-        Ok(_) | Err(Trouble::Missing) => Ok(()),
-        // Somebody else has done so.
-        Err(Trouble::Failed(error)) if error.message.contains("remove") => Ok(()),
+        // Or somebody else has done so.
+        Ok(_) | Err(Trouble::Missing | Trouble::Conflict) => Ok(()),
         Err(trouble) => Err(trouble.into_error("give a lost snapshot up")),
     }
 }

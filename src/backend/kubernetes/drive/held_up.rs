@@ -92,12 +92,26 @@ impl Drive<'_> {
     }
 }
 
-/// Whether a claim cannot be filled since the data of its snapshot is gone.
+/// Whether a claim cannot be filled since its snapshot, or the data of that, is gone: by the provisioner's own words, or by the
+/// code with which a driver says so. A class or a login that is not found is another matter, and passes.
 fn is_lost(why: &str) -> bool {
     let lower = why.to_lowercase();
+    let is_of_snapshot = lower.contains("error getting snapshot") && lower.contains("not found");
+    let is_going = lower.contains("snapshot") && lower.contains("is being deleted");
     lower.starts_with("provisioningfailed")
-        && (lower.contains("notfound") || lower.contains("not found"))
-        && !lower.contains("storageclass.storage.k8s.io")
+        && (lower.contains("code = notfound") || is_of_snapshot || is_going)
+}
+
+/// Whether none of all nodes is the one that a pod has to be on: one that is busy, or closed for a while, is still there.
+fn is_node_gone(why: &str) -> bool {
+    let count = |before: &str| -> Option<u32> { before.rsplit(['/', ' ']).next()?.parse().ok() };
+    let all = why
+        .split_once(" nodes are available")
+        .and_then(|(before, _)| count(before));
+    let others = why
+        .split_once(" node(s) didn't match Pod's node affinity")
+        .and_then(|(before, _)| count(before));
+    all.is_some() && all == others
 }
 
 fn stuck(why: &str, is_pinned: bool, patience: Duration) -> BackendError {
@@ -112,7 +126,7 @@ fn stuck(why: &str, is_pinned: bool, patience: Duration) -> BackendError {
             Class::Lost,
             "the snapshot's data is gone; its key is baked again",
         )
-    } else if is_pinned && lower.contains("node affinity") {
+    } else if is_pinned && is_node_gone(why) {
         (
             Class::Lost,
             "the node that has the snapshot is gone; its key is baked again",
@@ -140,3 +154,6 @@ fn stuck(why: &str, is_pinned: bool, patience: Duration) -> BackendError {
     };
     BackendError::new(class, message).with_help(help)
 }
+
+#[cfg(test)]
+mod tests;
