@@ -5,6 +5,7 @@
 
 mod chain;
 mod cluster;
+mod doctor;
 mod emit;
 mod example;
 mod failures;

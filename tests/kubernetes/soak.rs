@@ -53,7 +53,9 @@ fn builds_that_are_cancelled_and_killed_leave_their_snapshots_and_nothing_else()
                 })
             })
             .collect();
-        builders.into_iter().for_each(|one| one.join().unwrap());
+        for one in builders {
+            one.join().unwrap();
+        }
         is_over.store(true, Ordering::Relaxed);
         watch.join().unwrap();
     });

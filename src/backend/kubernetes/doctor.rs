@@ -1,25 +1,20 @@
 //! What of a cluster bakes and sandboxes need, tried one by one.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
-
-use atelier_lang::graph::Resources;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
-use k8s_openapi::api::storage::v1::StorageClass;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, ListParams, PostParams};
+use k8s_openapi::apimachinery::pkg::version::Info;
+use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use super::cluster::{BRIEF, Cluster};
-use super::volume_snapshot::VolumeSnapshotClass;
-use super::{Kubernetes, Settings, bug};
+use super::{Kubernetes, bug};
+use crate::backend::BackendError;
 use crate::backend::local::doctor::{Check, Finding};
-use crate::backend::{Backend, BackendError, BakeError, BakeRequest, Cancel, Environment, Step};
-use crate::key;
-use crate::node::{ImageDigest, Kind, ResolvedNode, ResolvedStep, Shell, Source, User};
-use crate::nonce;
-use crate::registry::Reference;
-use crate::resolve::{ImageLocation, PinnedImage};
+
+mod classes;
+mod round_trip;
+
+use classes::classes;
+use round_trip::round_trip;
 
 /// What is asked of each kind of objects: as in manifests/role.yaml.
 const USED: [(&str, &str, &[&str]); 9] = [
@@ -46,9 +41,6 @@ const USED: [(&str, &str, &[&str]); 9] = [
     ),
 ];
 
-/// What the round trip may take.
-const ROUND_TRIP: Duration = Duration::from_mins(5);
-
 /// Tries everything, in the order in which it is needed.
 pub async fn examine(kubernetes: &Kubernetes) -> Vec<Check> {
     let mut checks = Vec::new();
@@ -57,10 +49,7 @@ pub async fn examine(kubernetes: &Kubernetes) -> Vec<Check> {
         Err(error) => return vec![Check::missing("cluster", error)],
     };
     match version(cluster).await {
-        Ok(version) => {
-            let detail = format!("{version}, namespace {}", cluster.namespace);
-            checks.push(Check::new("cluster", Finding::Good, detail));
-        }
+        Ok(version) => checks.push(aged(&version, &cluster.namespace)),
         Err(error) => return vec![Check::missing("cluster", error)],
     }
     checks.push(permissions(cluster).await);
@@ -79,11 +68,24 @@ pub async fn examine(kubernetes: &Kubernetes) -> Vec<Check> {
     checks
 }
 
-async fn version(cluster: &Cluster) -> Result<String, BackendError> {
+async fn version(cluster: &Cluster) -> Result<Info, BackendError> {
     let client = &cluster.client;
     let ask = async || client.apiserver_version().await;
-    let version = cluster.read("ask for the version", BRIEF, ask).await?;
-    Ok(format!("Kubernetes {}", version.git_version))
+    cluster.read("ask for the version", BRIEF, ask).await
+}
+
+/// Which versions there are whose attachments hand on all that is sent to them.
+fn aged(version: &Info, namespace: &str) -> Check {
+    let number = |text: &str| -> u32 {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    };
+    let detail = format!("Kubernetes {}, namespace {namespace}", version.git_version);
+    match (number(&version.major), number(&version.minor)) >= (1, 30) {
+        true => Check::new("cluster", Finding::Good, detail),
+        false => Check::new("cluster", Finding::Limited, detail)
+            .with_help("bakes and sandboxes are made for 1.30 and newer"),
+    }
 }
 
 async fn permissions(cluster: &Cluster) -> Check {
@@ -130,162 +132,5 @@ async fn may(
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-/// The class of volumes, and a class of snapshots of the same driver.
-async fn classes(kubernetes: &Kubernetes, cluster: &Cluster) -> Check {
-    let storage: Api<StorageClass> = Api::all(cluster.client.clone());
-    let snapshots: Api<VolumeSnapshotClass> = Api::all(cluster.client.clone());
-    let all = ListParams::default();
-    let storage = cluster.read("list storage classes", BRIEF, async || {
-        storage.list(&all).await
-    });
-    let snapshots = cluster.read("list snapshot classes", BRIEF, async || {
-        snapshots.list(&all).await
-    });
-    let (storage, snapshots) = match (storage.await, snapshots.await) {
-        (Ok(storage), Ok(snapshots)) => (storage.items, snapshots.items),
-        (Err(error), _) | (_, Err(error)) => {
-            return Check::new("classes", Finding::Limited, error.message)
-                .with_help("bind the role atelier-doctor, or see for yourself: kubectl get storageclass,volumesnapshotclass");
-        }
-    };
-    match pair(kubernetes.settings(), &storage, &snapshots) {
-        Ok(detail) => Check::new("classes", Finding::Good, detail),
-        Err((what, help)) => Check::new("classes", Finding::Missing, what).with_help(help),
-    }
-}
-
-/// The two classes in words; or what is missing, and what to do.
-fn pair(
-    settings: &Settings,
-    storage: &[StorageClass],
-    snapshots: &[VolumeSnapshotClass],
-) -> Result<String, (String, &'static str)> {
-    const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
-    let is_default = |class: &StorageClass| {
-        let annotations = class.metadata.annotations.as_ref();
-        annotations
-            .and_then(|all| all.get(DEFAULT))
-            .is_some_and(|value| value == "true")
-    };
-    let class = storage.iter().find(|class| match &settings.storage_class {
-        Some(name) => class.metadata.name.as_ref() == Some(name),
-        None => is_default(class),
-    });
-    let class = class.ok_or_else(|| {
-        let there = names(storage.iter().map(|class| &class.metadata));
-        (
-            format!("no such storage class; there are: {there}"),
-            "name one whose driver makes snapshots: kubernetes { storage-class NAME; }",
-        )
-    })?;
-    let driver = &class.provisioner;
-    let snapshot = snapshots.iter().find(|snapshot| {
-        let is_named =
-            settings.snapshot_class.is_none() || snapshot.metadata.name == settings.snapshot_class;
-        is_named && &snapshot.driver == driver
-    });
-    let snapshot = snapshot.ok_or_else(|| {
-        let there = names(snapshots.iter().map(|class| &class.metadata));
-        (
-            format!("no snapshot class for the driver {driver}; there are: {there}"),
-            "make one, and name it: kubernetes { snapshot-class NAME; }",
-        )
-    })?;
-    let name = |metadata: &ObjectMeta| metadata.name.clone().unwrap_or_default();
-    Ok(format!(
-        "{} and {} of {driver}",
-        name(&class.metadata),
-        name(&snapshot.metadata)
-    ))
-}
-
-fn names<'a>(all: impl Iterator<Item = &'a ObjectMeta>) -> String {
-    let names: Vec<&str> = all.filter_map(|one| one.name.as_deref()).collect();
-    names.join(", ")
-}
-
-/// Bakes a node of the runner's own image, restores it, and removes it.
-async fn round_trip(kubernetes: &Kubernetes) -> Result<String, BackendError> {
-    let request = trial(kubernetes.runner()?)?;
-    let (events, _nobody) = crate::event::channel();
-    let cancel = Cancel::new();
-    let began = Instant::now();
-    let baked = kubernetes.bake(&request, &events, &cancel);
-    let baked = tokio::time::timeout(ROUND_TRIP, baked).await;
-    let seconds = began.elapsed().as_secs_f64();
-    kubernetes.remove(request.key).await?;
-    match baked {
-        Ok(Ok(_)) => Ok(format!("made, restored and removed in {seconds:.1} s")),
-        Ok(Err(BakeError::Backend(error))) => Err(error),
-        Ok(Err(error)) => Err(bug(&error)),
-        Err(_) => Err(super::failure::silent(
-            "bake and restore a snapshot of nothing",
-        )),
-    }
-}
-
-/// A node that nobody has baked before.
-fn trial(runner: &str) -> Result<BakeRequest, BackendError> {
-    let parsed = Reference::parse(runner);
-    let digest = runner
-        .rsplit_once('@')
-        .and_then(|(_, digest)| digest.parse().ok());
-    let (Some(reference), Some(digest)) = (parsed, digest) else {
-        return Err(bug(&format!("{runner} is no reference by digest")));
-    };
-    let command = format!("echo {} >trial", nonce::name());
-    let preimage = key::preimage(&node(digest, command.clone()));
-    Ok(BakeRequest {
-        key: key::key_of_preimage(&preimage),
-        preimage,
-        node: "doctor".to_owned(),
-        image: PinnedImage {
-            digest,
-            location: ImageLocation::Registry(reference),
-        },
-        parent: None,
-        checkouts: Vec::new(),
-        files: Vec::new(),
-        steps: vec![Step {
-            user: User::Dev,
-            folder: String::new(),
-            shell: Shell::Sh,
-            command,
-            timeout: Duration::from_mins(1),
-            retry: 0,
-        }],
-        environment: Environment::default(),
-        caches: Vec::new(),
-        resources: Resources {
-            cpu: 1,
-            memory: 256 << 20,
-            disk: 1 << 30,
-            timeout: ROUND_TRIP,
-        },
-        strict_outside: false,
-        force: false,
-    })
-}
-
-/// One step in an image.
-fn node(digest: ImageDigest, command: String) -> ResolvedNode {
-    ResolvedNode {
-        kind: Kind::Prebuild,
-        source: Source::Image {
-            digest,
-            platform: "linux/amd64".to_owned(),
-        },
-        repos: BTreeMap::new(),
-        files: BTreeMap::new(),
-        env: BTreeMap::new(),
-        path: Vec::new(),
-        steps: vec![ResolvedStep {
-            user: User::Dev,
-            folder: String::new(),
-            shell: Shell::Sh,
-            command,
-        }],
-        needs: BTreeMap::new(),
-        provides: String::new(),
-    }
-}
+#[cfg(test)]
+mod tests;
