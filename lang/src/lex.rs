@@ -53,6 +53,8 @@ pub(crate) enum Fault {
     Unclosed,
     /// `"""` with something behind it.
     NoNewline,
+    /// `"""` that closes behind something.
+    LastLine,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -256,6 +256,13 @@ fn unclosed(token: &Token, file: FileId, found: &mut Vec<Diagnostic>) {
             "a string of several lines starts on the next line",
             "put a line break behind the opening `\"\"\"`, or use one quote",
         ),
+        Kind::Text {
+            fault: Some(Fault::LastLine),
+            ..
+        } => (
+            "a string of several lines ends on a line of its own",
+            "put a line break before the closing `\"\"\"`",
+        ),
         _ => return,
     };
     let span = span(file, token.start, token.start + 1);

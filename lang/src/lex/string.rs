@@ -11,7 +11,10 @@ pub(super) fn quoted(rest: &str) -> (Kind, usize) {
     if let Some(body) = rest.strip_prefix("\"\"\"") {
         let fault = opening(body);
         return match closing(body, "\"\"\"") {
-            Some(end) => text(Spelling::MultiLine, fault, 3 + end + 3),
+            Some(end) => {
+                let fault = fault.or_else(|| last_line(&body[..end], Escapes::Known));
+                text(Spelling::MultiLine, fault, 3 + end + 3)
+            }
             None => text(Spelling::MultiLine, Some(Fault::Unclosed), rest.len()),
         };
     }
@@ -45,7 +48,7 @@ pub(super) fn raw(rest: &str) -> Option<(Kind, usize)> {
         return Some(match body.find(&close) {
             Some(end) => text(
                 Spelling::MultiLineRaw,
-                fault,
+                fault.or_else(|| last_line(&body[..end], Escapes::None)),
                 hashes + 3 + end + close.len(),
             ),
             None if fault.is_some() => text(
@@ -105,6 +108,35 @@ fn opening(body: &str) -> Option<Fault> {
     }
 }
 
+/// Whether `\` takes away the space behind it.
+#[derive(Clone, Copy, PartialEq)]
+enum Escapes {
+    Known,
+    None,
+}
+
+/// What is wrong with the end of a `"""` whose content is `body`: nothing but space may stand before it on its line, which
+/// begins further up where a `\` takes line breaks away. The parser would take what is inside for statements, and what is
+/// inside has passed no guard.
+fn last_line(body: &str, escapes: Escapes) -> Option<Fault> {
+    let is_blank = |c: char| is_space(c) || is_newline(c);
+    let escaped = |text: &str| {
+        let slashes = text.len() - text.trim_end_matches('\\').len();
+        escapes == Escapes::Known && slashes % 2 == 1
+    };
+    let mut rest = body;
+    loop {
+        let line = rest.trim_end_matches(is_space);
+        let above = rest.trim_end_matches(is_blank);
+        rest = match (escaped(line), line.ends_with(is_newline)) {
+            (true, _) => &line[..line.len() - 1],
+            (false, true) if escaped(above) => &above[..above.len() - 1],
+            (false, true) => return None,
+            (false, false) => return Some(Fault::LastLine),
+        };
+    }
+}
+
 /// Where `close` stands, escaped characters aside.
 fn closing(body: &str, close: &str) -> Option<usize> {
     let mut is_escaped = false;
@@ -144,6 +176,32 @@ mod tests {
                 Spelling::MultiLine,
                 Some(Fault::NoNewline),
             ),
+            (
+                "\"\"\"\na\"\"\" x",
+                8,
+                Spelling::MultiLine,
+                Some(Fault::LastLine),
+            ),
+            (
+                "\"\"\"\n a \\\n \"\"\" x",
+                13,
+                Spelling::MultiLine,
+                Some(Fault::LastLine),
+            ),
+            (
+                "\"\"\"\n a\n \\\n\n \"\"\" x",
+                15,
+                Spelling::MultiLine,
+                None,
+            ),
+            ("\"\"\"\n a \\\\\n \"\"\" x", 14, Spelling::MultiLine, None),
+            (
+                "#\"\"\"\na\"\"\"# x",
+                10,
+                Spelling::MultiLineRaw,
+                Some(Fault::LastLine),
+            ),
+            ("#\"\"\"\na\\\n\"\"\"# x", 12, Spelling::MultiLineRaw, None),
             ("##\"a\"#b\"## x", 10, Spelling::Raw, None),
             ("#\"\"\"\na\n\"\"\"# x", 11, Spelling::MultiLineRaw, None),
             (

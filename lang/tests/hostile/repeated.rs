@@ -163,3 +163,16 @@ fn a_text_of_names_that_mean_nothing() {
         ["A0307"; 20]
     );
 }
+
+/// The parser takes a string whose last line holds something for statements, each of which doubles its time.
+#[test]
+fn what_a_string_hides() {
+    let blocks = "a /-{\n".repeat(20);
+    for text in [
+        format!("run \"\"\"\n{blocks}b\"\"\"\n"),
+        format!("run #\"\"\"\n{blocks}b\"\"\"#\n"),
+        format!("run \"\"\"\n{blocks}b \\\n  \"\"\"\n"),
+    ] {
+        assert_eq!(codes(text), ["A0105"]);
+    }
+}
