@@ -9,8 +9,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter(is_near)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
-        // Two edits turn any word of two letters into any other.
-        .filter(|(distance, _)| *distance <= 2 && *distance < length)
+        // Two edits turn half of a short word into another, and one edit any letter into any other.
+        .filter(|(distance, _)| match distance {
+            0 | 1 => *distance < length,
+            distance => *distance == 2 && length > 4,
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -84,6 +87,8 @@ mod tests {
         assert_eq!(nearest("brnach", ["branch", "tag"]), Some("branch"));
         assert_eq!(nearest("xyz", ["from", "run"]), None);
         assert_eq!(nearest("ab", ["cd"]), None);
+        assert_eq!(nearest("port", ["import", "from"]), None);
+        assert_eq!(nearest("a", ["b"]), None);
     }
 
     #[test]

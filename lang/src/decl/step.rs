@@ -68,7 +68,7 @@ impl Reader<'_> {
                 message,
                 "it runs in the repository",
             )
-            .help("delete it, or move the `run` out of the block"),
+            .help("delete it, and begin the command with `cd DIR && `; or move the `run` out of the block"),
         );
         repo.clone()
     }

@@ -103,7 +103,8 @@ impl Page<'_> {
             }
             _ => None,
         };
-        let mut whole = piece(at)?;
+        let first = piece(at)?;
+        let mut whole = first.clone();
         let mut end = at + 1;
         while let Some(next) = piece(end) {
             whole.push_str(&next);
@@ -125,6 +126,13 @@ impl Page<'_> {
             visible(self.slice(&range))
         );
         let label = "nothing joins the pieces";
+        if first.ends_with(' ') {
+            // `"echo "hi""`: quotes were meant to be in the text, and joining would lose them.
+            let diagnostic = Diagnostic::error(code::UNQUOTED, self.span(&range), message, label);
+            let help = "for quotes in a text write #\"…\"# around it, or \\\" for each";
+            found.push(diagnostic.help(help));
+            return Some(end);
+        }
         found.push(self.habit(code::UNQUOTED, &range, message, label, quoted(&whole)));
         Some(end)
     }
