@@ -11,7 +11,9 @@ use crate::files::Files;
 use crate::span::Spanned;
 use crate::spelling::{escape, quoted, visible};
 use crate::suggest::{meant, nearest};
-use crate::table::{self, LATER, Place, Properties, RESERVED, STATEMENTS, Statement, TYPES};
+use crate::table::{
+    self, LATER, Place, Properties, Property, RESERVED, STATEMENTS, Statement, TYPES,
+};
 use crate::tree::{Data, Node, Value};
 use arity::arity;
 
@@ -67,9 +69,14 @@ fn find(node: &Node, place: Place) -> Result<&'static Statement, Diagnostic> {
     }
     if RESERVED.contains(&name.as_str()) {
         let message = format!("`{}` is reserved", name.value);
+        let help = match name.as_str() {
+            "service" | "start" | "ports" => {
+                "a snapshot holds no processes: start them in the sandbox, with atelier up -- CMD"
+            }
+            _ => "a file lists what a snapshot contains, it never computes",
+        };
         return Err(
-            Diagnostic::error(code::NOT_YET, name.span, message, "not in this version")
-                .help("a file lists what a snapshot contains, it never computes"),
+            Diagnostic::error(code::NOT_YET, name.span, message, "not in this version").help(help),
         );
     }
     Err(unknown(name, place))
@@ -191,7 +198,7 @@ fn properties(node: &Node, row: &Statement, found: &mut Vec<Diagnostic>) {
     for property in &node.properties {
         let key = &property.key;
         if let Properties::Known(known) = row.properties
-            && !known.contains(&key.as_str())
+            && row.property(key).is_none()
         {
             found.push(unknown_property(key, row, known));
             continue;
@@ -205,21 +212,22 @@ fn properties(node: &Node, row: &Statement, found: &mut Vec<Diagnostic>) {
             );
         }
     }
-    if row.properties == Properties::Open && node.properties.is_empty() {
+    if matches!(row.properties, Properties::Open) && node.properties.is_empty() {
         let message = format!("`{}` needs at least one NAME=VALUE", row.name);
         found.push(arity::nothing(node, row, message));
     }
 }
 
-fn unknown_property(key: &Spanned<String>, row: &Statement, known: &[&'static str]) -> Diagnostic {
+fn unknown_property(key: &Spanned<String>, row: &Statement, known: &[Property]) -> Diagnostic {
+    let names: Vec<&str> = known.iter().map(|property| property.name).collect();
     let message = format!("`{}` has no `{}`", row.name, visible(key));
     let diagnostic = Diagnostic::error(code::UNKNOWN_PROPERTY, key.span, message, "unknown");
-    match meant(key, known.iter().copied()) {
+    match meant(key, names.clone()) {
         Some(near) => diagnostic
             .help(format!("did you mean `{near}`?"))
             .fix(key.span, near),
-        None if known.is_empty() => diagnostic.help(format!("written: {}", row.form)),
-        None => diagnostic.help(format!("it has: {}", known.join(", "))),
+        None if names.is_empty() => diagnostic.help(format!("written: {}", row.form)),
+        None => diagnostic.help(format!("it has: {}", names.join(", "))),
     }
 }
 

@@ -1,6 +1,14 @@
-//! The node table: every statement with its places, arguments and properties.
+//! The node table: every statement with its places, arguments and properties, and what is said of them.
 //!
-//! One table drives the checks, the suggestions and the tables of the book. It knows no meaning: that is `decl.rs`.
+//! One table drives the checks, the suggestions, the reference in the book and what editors show. It knows no meaning: that
+//! is `decl.rs`.
+
+mod file;
+mod prebuild;
+mod repo;
+mod takes;
+
+pub use takes::Takes;
 
 /// Where a statement may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +35,38 @@ pub struct Arity {
     pub most: Option<usize>,
 }
 
+/// How often an argument is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    Once,
+    AtMostOnce,
+    OnceOrMore,
+    AnyNumber,
+}
+
+/// One argument, or several of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// What the form calls it.
+    pub name: &'static str,
+    pub times: Times,
+    pub takes: Takes,
+    pub about: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Property {
+    pub name: &'static str,
+    pub takes: Takes,
+    /// What leaving it out means, as it would be written; `None` if that cannot be written.
+    pub default: Option<&'static str>,
+    pub is_in_key: bool,
+    pub about: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
 pub enum Properties {
-    Known(&'static [&'static str]),
+    Known(&'static [Property]),
     /// The names are the user's own; at least one is needed.
     Open,
     /// The names are a template's parameters.
@@ -43,9 +80,11 @@ pub struct Statement {
     pub places: &'static [Place],
     /// How it is written, with defaults.
     pub form: &'static str,
+    /// What it is for.
+    pub about: &'static str,
     /// A line that is right as it stands.
     pub example: &'static str,
-    pub arity: Arity,
+    pub arguments: &'static [Argument],
     pub properties: Properties,
     /// What may stand in its block, if it has one.
     pub block: Option<Place>,
@@ -53,294 +92,33 @@ pub struct Statement {
     pub key: &'static str,
 }
 
-const NONE: Arity = Arity {
-    least: 0,
-    most: Some(0),
-};
-const ONE: Arity = Arity {
-    least: 1,
-    most: Some(1),
-};
-const SOME: Arity = Arity {
-    least: 1,
-    most: None,
-};
-
-const fn between(least: usize, most: usize) -> Arity {
-    Arity {
-        least,
-        most: Some(most),
-    }
-}
-
-use Place::{File, Layer, Matrix, Prebuild, Repo, Template};
-use Properties::{Known, Open, Parameters};
-
 /// All statements of this version.
 pub const STATEMENTS: &[Statement] = &[
-    Statement {
-        name: "atelier",
-        places: &[File],
-        form: "atelier 1",
-        example: "atelier 1",
-        arity: ONE,
-        properties: Known(&[]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "import",
-        places: &[File],
-        form: "import PATH [as=NAME]",
-        example: "import \"./org.kdl\"",
-        arity: ONE,
-        properties: Known(&["as"]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "let",
-        places: &[File],
-        form: "let NAME=V…",
-        example: "let node=22",
-        arity: NONE,
-        properties: Open,
-        block: None,
-        key: "where used",
-    },
-    Statement {
-        name: "param",
-        places: &[File, Template],
-        form: "param [(type)]NAME [CHOICE…] [default=V]",
-        example: "param channel stable nightly default=stable",
-        arity: SOME,
-        properties: Known(&["default"]),
-        block: None,
-        key: "where used",
-    },
-    Statement {
-        name: "template",
-        places: &[File],
-        form: "template NAME { param…; STATEMENTS }",
-        example: "template tools { path \".local/bin\"; }",
-        arity: ONE,
-        properties: Known(&[]),
-        block: Some(Template),
-        key: "where used",
-    },
-    Statement {
-        name: "prebuild",
-        places: &[File],
-        form: "prebuild NAME { STATEMENTS }",
-        example: "prebuild wallet { from dev-base; }",
-        arity: ONE,
-        properties: Known(&[]),
-        block: Some(Prebuild),
-        key: "all but the name",
-    },
-    Statement {
-        name: "group",
-        places: &[File],
-        form: "group NAME TARGET…",
-        example: "group default wallet api",
-        arity: Arity {
-            least: 2,
-            most: None,
-        },
-        properties: Known(&[]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "allow",
-        places: &[File],
-        form: "allow LINT…",
-        example: "allow secret-literal",
-        arity: SOME,
-        properties: Known(&[]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "use",
-        places: &[Prebuild, Repo, Layer],
-        form: "use TEMPLATE [WORD…] [param=V…]",
-        example: "use tools",
-        arity: SOME,
-        properties: Parameters,
-        block: None,
-        key: "its expansion",
-    },
-    Statement {
-        name: "matrix",
-        places: &[Prebuild],
-        form: "matrix { AXIS V…; skip AXIS=V…; }, or matrix { cell AXIS=V…; … }",
-        example: "matrix { node 22 24; }",
-        arity: NONE,
-        properties: Known(&[]),
-        block: Some(Matrix),
-        key: "where used",
-    },
-    Statement {
-        name: "skip",
-        places: &[Matrix],
-        form: "skip AXIS=V…",
-        example: "skip node=22 os=alpine",
-        arity: NONE,
-        properties: Open,
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "cell",
-        places: &[Matrix],
-        form: "cell AXIS=V…",
-        example: "cell node=22 os=debian",
-        arity: NONE,
-        properties: Open,
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "from",
-        places: &[Prebuild],
-        form: "from IMAGE [platform=P], or from prebuild=NAME",
-        example: "from dev-base",
-        arity: between(0, 1),
-        properties: Known(&["platform", "prebuild"]),
-        block: None,
-        key: "image digest and platform, or the parent's key",
-    },
-    Statement {
-        name: "repo",
-        places: &[Prebuild],
-        form: "repo URL [branch=│tag=│commit=] [path=last-segment] [auth=SECRET] [depth=1] \
-               [submodules=#true] [lfs=#true] [{ run…; only…; stub…; layer… }]",
-        example: "repo \"github.com/frak-id/wallet\"",
-        arity: ONE,
-        properties: Known(&[
-            "branch",
-            "tag",
-            "commit",
-            "path",
-            "auth",
-            "depth",
-            "submodules",
-            "lfs",
-        ]),
-        block: Some(Repo),
-        key: "all but auth; with `only`, the files' paths, modes and object ids instead",
-    },
-    Statement {
-        name: "only",
-        places: &[Repo, Layer],
-        form: "only GLOB…",
-        example: "only package.json bun.lock \"patches/**\"",
-        arity: SOME,
-        properties: Known(&[]),
-        block: None,
-        key: "the matched paths' modes and object ids",
-    },
-    Statement {
-        name: "stub",
-        places: &[Repo, Layer],
-        form: "stub GLOB…",
-        example: "stub \"**/src/main.rs\" \"**/src/lib.rs\"",
-        arity: SOME,
-        properties: Known(&[]),
-        block: None,
-        key: "the matched paths' modes",
-    },
-    Statement {
-        name: "layer",
-        places: &[Repo],
-        form: "layer [NAME=deps] { only…; stub…; run…; cache…; secret… }",
-        example: "layer { only package.json bun.lock; run \"bun install --frozen-lockfile\"; }",
-        arity: between(0, 1),
-        properties: Known(&[]),
-        block: Some(Layer),
-        key: "as the prebuild that it stands for",
-    },
-    Statement {
-        name: "file",
-        places: &[Prebuild],
-        form: "file DEST TEXT, or file DEST from=LOCAL; [mode=\"0644\"]",
-        example: "file .npmrc \"save-exact=true\"",
-        arity: between(1, 2),
-        properties: Known(&["from", "mode"]),
-        block: None,
-        key: "all",
-    },
-    Statement {
-        name: "run",
-        places: &[Prebuild, Repo, Layer],
-        form: "run CMD [in=DIR] [as=dev│root] [shell=bash│sh] [timeout=\"10m\"] [retry=0]",
-        example: "run \"bun install\"",
-        arity: ONE,
-        properties: Known(&["in", "as", "shell", "timeout", "retry"]),
-        block: None,
-        key: "CMD, in, as, shell",
-    },
-    Statement {
-        name: "env",
-        places: &[Prebuild],
-        form: "env K=V…",
-        example: "env CI=1",
-        arity: NONE,
-        properties: Open,
-        block: None,
-        key: "names and values, if the node has a step",
-    },
-    Statement {
-        name: "path",
-        places: &[Prebuild],
-        form: "path DIR…",
-        example: "path \".local/bin\"",
-        arity: SOME,
-        properties: Known(&[]),
-        block: None,
-        key: "all, if the node has a step",
-    },
-    Statement {
-        name: "secret",
-        places: &[File, Prebuild, Layer],
-        form: "secret NAME…",
-        example: "secret GIT_TOKEN",
-        arity: SOME,
-        properties: Known(&[]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "cache",
-        places: &[Prebuild, Layer],
-        form: "cache NAME path=DIR",
-        example: "cache bun path=\".bun/install/cache\"",
-        arity: ONE,
-        properties: Known(&["path"]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "resources",
-        places: &[Prebuild],
-        form: "resources [cpu=2] [memory=\"4GiB\"] [disk=\"20GiB\"] [timeout=\"60m\"]",
-        example: "resources cpu=4 memory=\"8GiB\"",
-        arity: NONE,
-        properties: Known(&["cpu", "memory", "disk", "timeout"]),
-        block: None,
-        key: "no",
-    },
-    Statement {
-        name: "about",
-        places: &[Prebuild],
-        form: "about TEXT",
-        example: "about \"The wallet, installed\"",
-        arity: ONE,
-        properties: Known(&[]),
-        block: None,
-        key: "no",
-    },
+    file::ATELIER,
+    file::IMPORT,
+    file::LET,
+    file::PARAM,
+    file::TEMPLATE,
+    file::PREBUILD,
+    file::GROUP,
+    file::ALLOW,
+    prebuild::USE,
+    prebuild::MATRIX,
+    prebuild::SKIP,
+    prebuild::CELL,
+    prebuild::FROM,
+    repo::REPO,
+    repo::ONLY,
+    repo::STUB,
+    repo::LAYER,
+    prebuild::FILE,
+    prebuild::RUN,
+    prebuild::ENV,
+    prebuild::PATH,
+    prebuild::SECRET,
+    prebuild::CACHE,
+    prebuild::RESOURCES,
+    prebuild::ABOUT,
 ];
 
 /// Statements of the language that this version does not have.
@@ -364,6 +142,8 @@ pub const TYPES: &[&str] = &[
     "text", "int", "bool", "version", "name", "path", "url", "image", "words",
 ];
 
+use Place::{File, Layer, Matrix, Prebuild, Repo, Template};
+
 /// The row of `name`, wherever it may stand.
 pub fn find(name: &str) -> Option<&'static Statement> {
     STATEMENTS.iter().find(|statement| statement.name == name)
@@ -386,5 +166,33 @@ impl Statement {
 
     fn is_in(&self, place: Place) -> bool {
         self.places.contains(&place)
+    }
+
+    /// How many arguments it takes.
+    pub fn arity(&self) -> Arity {
+        let times = |wanted: &[Times]| {
+            let arguments = self.arguments.iter();
+            arguments.filter(|a| wanted.contains(&a.times)).count()
+        };
+        let is_open = times(&[Times::OnceOrMore, Times::AnyNumber]) > 0;
+        Arity {
+            least: times(&[Times::Once, Times::OnceOrMore]),
+            most: (!is_open).then_some(self.arguments.len()),
+        }
+    }
+
+    /// The property of that name, if the statement has properties of its own.
+    pub fn property(&self, name: &str) -> Option<&'static Property> {
+        self.properties.known().iter().find(|p| p.name == name)
+    }
+}
+
+impl Properties {
+    /// Those that the table knows.
+    pub fn known(self) -> &'static [Property] {
+        match self {
+            Self::Known(known) => known,
+            Self::Open | Self::Parameters => &[],
+        }
     }
 }

@@ -57,36 +57,3 @@ fn the_layer_is_its_expansion() {
     );
     assert_eq!(means(&short), means(long));
 }
-
-/// The forms that the tables give, with the values that stand for their placeholders.
-#[test]
-fn the_forms_of_the_tables() {
-    for row in atelier_lang::table::STATEMENTS {
-        let text = match (row.name, row.places) {
-            ("atelier" | "let" | "template" | "group" | "allow" | "secret" | "import", _) => {
-                continue;
-            }
-            ("prebuild", _) => row.example.to_owned(),
-            ("param", _) => format!(
-                "{}\nprebuild a {{ from host; env A=(f)\"{{channel}}\"; }}",
-                row.example
-            ),
-            ("use", _) => format!(
-                "template tools {{ env A=1; }}\nprebuild a {{ from host; {}; }}",
-                row.example
-            ),
-            ("skip" | "cell", _) => continue,
-            ("only" | "layer", _) => {
-                format!("from host\nrepo \"github.com/a/b\" {{ {}; }}", row.example)
-            }
-            ("stub", _) => format!(
-                "from host\nrepo \"github.com/a/b\" {{ only a; {}; }}",
-                row.example
-            ),
-            ("from", _) => row.example.to_owned(),
-            ("matrix", _) => format!("prebuild a {{ from host; {}; }}", row.example),
-            _ => format!("from host\n{}", row.example),
-        };
-        means(&text);
-    }
-}

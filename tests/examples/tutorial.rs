@@ -1,5 +1,5 @@
 //! The tutorial, done as its reader would do it: each file is written, each command is run, and what is seen is what the
-//! page shows. `INSTA_UPDATE=always` puts what was seen into the page.
+//! page shows. `just bless` puts what was seen into the page.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -141,7 +141,7 @@ fn the_tutorial_says_what_is_seen() {
             writeln!(wrong, "{}--- is\n{whole}", block.text).unwrap();
         }
     }
-    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+    if pages::is_update() {
         fs::write(file, page).unwrap();
     }
     assert!(wrong.is_empty(), "{wrong}");

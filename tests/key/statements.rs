@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use atelier::node::ContentKey;
-use atelier_lang::table::{Place, Properties, STATEMENTS};
+use atelier_lang::table::{self, Place, STATEMENTS};
 
 use crate::pinning::Outside;
 
@@ -153,15 +153,27 @@ fn every_property_of_a_prebuild_is_among_the_changes() {
         .iter()
         .filter(|row| places.iter().any(|place| row.stands_in(*place)))
     {
-        let Properties::Known(names) = statement.properties else {
-            continue;
-        };
-        for name in names {
-            let pair = (statement.name, *name);
+        for property in statement.properties.known() {
+            let pair = (statement.name, property.name);
             assert!(
                 changed.contains(&pair) || ELSEWHERE.contains(&pair),
                 "{pair:?}"
             );
         }
+    }
+}
+
+/// What the table says of each property, and with it the reference.
+#[test]
+fn the_table_says_which_properties_are_in_the_key() {
+    for (statement, what, old, new, _) in CHANGES {
+        let row = table::find(statement).unwrap();
+        let Some(property) = row.property(what) else {
+            continue;
+        };
+        // The same input, said in another way.
+        let is_same = [("branch=main ", ""), ("\"text\"", "from=text")].contains(&(old, new));
+        let is_new = key(&FILE.replacen(old, new, 1)) != key(FILE);
+        assert_eq!(property.is_in_key && !is_same, is_new, "{statement} {what}");
     }
 }

@@ -19,6 +19,11 @@ pub(crate) fn path(page: &str) -> PathBuf {
         .join(page)
 }
 
+/// Whether what the program says now is to be put into the pages: `just bless`.
+pub(crate) fn is_update() -> bool {
+    std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always")
+}
+
 /// All blocks of a page, in order.
 pub(crate) fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();

@@ -5,7 +5,7 @@ use crate::diag::Diagnostic;
 use crate::files::Files;
 use crate::span::{Span, Spanned};
 use crate::spelling::{quoted, visible};
-use crate::table::{Properties, Statement};
+use crate::table::Statement;
 use crate::tree::Node;
 
 /// Whether the number of arguments is right.
@@ -16,16 +16,17 @@ pub(super) fn arity(
     found: &mut Vec<Diagnostic>,
 ) -> bool {
     let count = node.arguments.len();
-    if count < row.arity.least {
+    let arity = row.arity();
+    if count < arity.least {
         let message = format!("`{}` needs {}", row.name, amount(row));
         found.push(nothing(node, row, message));
         return false;
     }
-    if row.arity.most.is_none_or(|most| count <= most) && !is_split_command(node, row) {
+    if arity.most.is_none_or(|most| count <= most) && !is_split_command(node, row) {
         return true;
     }
     let message = format!("`{}` takes {}", row.name, amount(row));
-    let most = row.arity.most.unwrap_or(0);
+    let most = arity.most.unwrap_or(0);
     let extra = Span {
         start: node
             .arguments
@@ -52,7 +53,8 @@ pub(super) fn arity(
 }
 
 fn amount(row: &Statement) -> &'static str {
-    match (row.name, row.arity.least, row.arity.most) {
+    let arity = row.arity();
+    match (row.name, arity.least, arity.most) {
         ("run" | "about", ..) => "one string",
         ("group", ..) => "a name and at least one target",
         ("env" | "resources" | "let" | "skip" | "cell", ..) => "only properties, NAME=VALUE",
@@ -82,14 +84,12 @@ fn one_string(node: &Node, row: &Statement, files: &Files) -> Option<(Span, Stri
     if !matches!(row.name, "run" | "about") {
         return None;
     }
-    let Properties::Known(known) = row.properties else {
-        return None;
-    };
+    let is_known = |key: &str| row.property(key).is_some();
     let first = node.arguments.first()?.span;
     let flags = node
         .properties
         .iter()
-        .filter(|property| !known.contains(&property.key.as_str()));
+        .filter(|property| !is_known(&property.key));
     let ends = node.arguments.iter().map(|value| value.span.end);
     let end = ends
         .chain(flags.map(|property| property.value.span.end))
@@ -98,7 +98,7 @@ fn one_string(node: &Node, row: &Statement, files: &Files) -> Option<(Span, Stri
     if node
         .properties
         .iter()
-        .any(|p| known.contains(&p.key.as_str()) && inside(p.key.span))
+        .any(|p| is_known(&p.key) && inside(p.key.span))
     {
         return None;
     }
