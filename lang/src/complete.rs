@@ -90,7 +90,7 @@ impl Known<'_> {
             return items;
         };
         let parameters: Vec<String> = match row.properties {
-            Properties::Known(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+            Properties::Known(names) => names.iter().map(|name| name.name.to_owned()).collect(),
             Properties::Open => Vec::new(),
             Properties::Parameters => self.parameters(entry),
         };
